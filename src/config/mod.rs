@@ -1,0 +1,1 @@
+//! Which API server to talk to, and as whom.

@@ -1,0 +1,295 @@
+//! What can go wrong, and what to ask of it.
+
+mod config;
+mod status;
+mod transport;
+
+use std::{fmt, time::Duration};
+
+pub use self::{
+    config::ConfigError,
+    status::{Reason, Status, StatusCause, StatusDetails, StatusMeta},
+    transport::{Phase, TransportError},
+};
+
+/// A result whose error is [`enum@Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Anything that can go wrong while talking to an API server or running an informer.
+///
+/// Ask the predicates ([`is_not_found`](Self::is_not_found), [`is_conflict`](Self::is_conflict), ...)
+/// rather than matching on codes. `Display` says what happened in one line and leaves out the cause,
+/// which is [`source`](std::error::Error::source). No variant ever shows a credential.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The server answered with a failure.
+    Api(Box<Status>),
+    /// The configuration could not be loaded, or contradicts itself.
+    Config(ConfigError),
+    /// The server's answer is not the JSON that was expected.
+    Decode(DecodeError),
+    /// An argument cannot be used; nothing was sent.
+    Invalid(InvalidInput),
+    /// The call was interrupted because its [`StopToken`](crate::StopToken) was stopped.
+    Stopped,
+    /// Connecting, TLS or HTTP failed, or took too long.
+    Transport(TransportError),
+}
+
+impl Error {
+    pub(crate) fn invalid(argument: &'static str, message: impl Into<String>) -> Self {
+        Self::Invalid(InvalidInput(Box::new((argument, message.into()))))
+    }
+
+    pub(crate) fn decode(what: impl Into<String>, source: serde_json::Error) -> Self {
+        Self::Decode(DecodeError::new(what, source))
+    }
+
+    /// The server's own account of the failure, if it gave one.
+    #[must_use]
+    pub fn status(&self) -> Option<&Status> {
+        match self {
+            Self::Api(status) => Some(status),
+            _ => None,
+        }
+    }
+
+    /// The object, or the resource itself, does not exist (404).
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.has_reason(Reason::NotFound)
+    }
+
+    /// An object of that name exists (409 on create).
+    #[must_use]
+    pub fn is_already_exists(&self) -> bool {
+        self.has_reason(Reason::AlreadyExists)
+    }
+
+    /// Somebody else changed the object first, or a precondition does not hold (409).
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        self.has_reason(Reason::Conflict)
+    }
+
+    /// The credentials were missing or refused (401).
+    #[must_use]
+    pub fn is_unauthorized(&self) -> bool {
+        self.has_reason(Reason::Unauthorized)
+    }
+
+    /// The credentials are good and the action is not allowed (403).
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        self.has_reason(Reason::Forbidden)
+    }
+
+    /// The object or the request parameters do not pass the server's validation (422).
+    #[must_use]
+    pub fn is_invalid(&self) -> bool {
+        self.has_reason(Reason::Invalid)
+    }
+
+    /// The request cannot be understood (400).
+    #[must_use]
+    pub fn is_bad_request(&self) -> bool {
+        self.has_reason(Reason::BadRequest)
+    }
+
+    /// The resource does not have this verb (405).
+    #[must_use]
+    pub fn is_method_not_allowed(&self) -> bool {
+        self.has_reason(Reason::MethodNotAllowed)
+    }
+
+    /// The server does not read this kind of body (415).
+    #[must_use]
+    pub fn is_unsupported_media_type(&self) -> bool {
+        self.has_reason(Reason::UnsupportedMediaType)
+    }
+
+    /// The body is larger than the server takes (413).
+    #[must_use]
+    pub fn is_request_entity_too_large(&self) -> bool {
+        self.status().is_some_and(Status::is_request_entity_too_large)
+    }
+
+    /// What was asked for is gone for good (410 `Gone`; see also [`is_expired`](Self::is_expired)).
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.has_reason(Reason::Gone)
+    }
+
+    /// The resource version or continue token is too old: list again (410 `Expired` or `Gone`).
+    #[must_use]
+    #[doc(alias = "IsResourceExpired")]
+    pub fn is_expired(&self) -> bool {
+        self.has_reason(Reason::Expired) || self.is_gone()
+    }
+
+    /// The server has not reached the resource version that was asked for.
+    #[must_use]
+    #[doc(alias = "isTooLargeResourceVersionError")]
+    pub fn is_too_large_resource_version(&self) -> bool {
+        self.status().is_some_and(Status::is_too_large_resource_version)
+    }
+
+    /// The server is shedding load (429).
+    #[must_use]
+    pub fn is_too_many_requests(&self) -> bool {
+        self.status().is_some_and(Status::is_too_many_requests)
+    }
+
+    /// Something broke inside the server (500).
+    #[must_use]
+    pub fn is_internal_error(&self) -> bool {
+        self.has_reason(Reason::InternalError)
+    }
+
+    /// The server is not ready to answer (503).
+    #[must_use]
+    pub fn is_service_unavailable(&self) -> bool {
+        self.has_reason(Reason::ServiceUnavailable)
+    }
+
+    /// The call took longer than its limit, here or in the server (504).
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        match self {
+            Self::Transport(error) => error.is_timeout(),
+            _ => self.has_reason(Reason::Timeout) || self.has_reason(Reason::ServerTimeout),
+        }
+    }
+
+    /// Nobody listens at the server's address.
+    #[must_use]
+    pub fn is_connection_refused(&self) -> bool {
+        matches!(self, Self::Transport(error) if error.is_connection_refused())
+    }
+
+    /// The call was interrupted by its stop token.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, Self::Stopped)
+    }
+
+    /// How long the server asks its client to wait before trying again.
+    #[must_use]
+    #[doc(alias = "SuggestsClientDelay")]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.status().and_then(Status::retry_after)
+    }
+
+    fn has_reason(&self, reason: Reason) -> bool {
+        self.status().is_some_and(|status| status.is(reason))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Api(status) => write!(f, "api: {status}"),
+            Self::Config(error) => write!(f, "config: {error}"),
+            Self::Decode(error) => error.fmt(f),
+            Self::Invalid(error) => error.fmt(f),
+            Self::Stopped => f.write_str("stopped"),
+            Self::Transport(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Config(error) => error.source(),
+            Self::Decode(error) => error.source(),
+            Self::Transport(error) => error.source(),
+            Self::Api(_) | Self::Invalid(_) | Self::Stopped => None,
+        }
+    }
+}
+
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(error)
+    }
+}
+
+impl From<DecodeError> for Error {
+    fn from(error: DecodeError) -> Self {
+        Self::Decode(error)
+    }
+}
+
+impl From<TransportError> for Error {
+    fn from(error: TransportError) -> Self {
+        Self::Transport(error)
+    }
+}
+
+/// JSON that does not fit what was expected, with the name of the object or document it was in.
+#[derive(Debug)]
+pub struct DecodeError(Box<(String, serde_json::Error)>);
+
+impl DecodeError {
+    pub(crate) fn new(what: impl Into<String>, source: serde_json::Error) -> Self {
+        Self(Box::new((what.into(), source)))
+    }
+
+    /// What was being decoded: an object's kind and key, or the name of a document.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        &self.0.0
+    }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot decode {}", self.what())
+    }
+}
+
+impl std::error::Error for DecodeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0.1)
+    }
+}
+
+/// An argument that cannot be used, with the reason.
+#[derive(Debug)]
+pub struct InvalidInput(Box<(&'static str, String)>);
+
+impl InvalidInput {
+    /// The name of the argument.
+    #[must_use]
+    pub fn argument(&self) -> &str {
+        self.0.0
+    }
+}
+
+impl fmt::Display for InvalidInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "invalid {}: {}", self.0.0, self.0.1)
+    }
+}
+
+impl std::error::Error for InvalidInput {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_small() {
+        assert!(size_of::<Error>() <= 16, "{}", size_of::<Error>());
+    }
+
+    #[test]
+    fn display_is_one_lower_case_line_without_the_cause() {
+        let cause = serde_json::from_str::<u8>("[").unwrap_err();
+        assert_eq!(Error::decode("pods \"a/b\"", cause).to_string(), "cannot decode pods \"a/b\"");
+        assert_eq!(Error::invalid("name", "is empty").to_string(), "invalid name: is empty");
+        assert_eq!(Error::Stopped.to_string(), "stopped");
+    }
+}

@@ -1,0 +1,1 @@
+//! Selecting objects by label and by field.

@@ -1,0 +1,1 @@
+//! An API server inside the process, for tests.

@@ -1,0 +1,34 @@
+//! Starting threads: each one named, each one owned by a [`JoinHandle`] that somebody keeps.
+
+use std::{
+    io,
+    thread::{Builder, JoinHandle},
+};
+
+/// What Linux keeps of a thread's name.
+const NAME_BYTES: usize = 15;
+
+/// Starts a thread whose name begins with `kinf-`, cut to what the kernel keeps.
+pub(crate) fn spawn<T: Send + 'static>(
+    name: &str,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    let mut name = format!("kinf-{name}");
+    let end = (0..=NAME_BYTES.min(name.len())).rev().find(|&at| name.is_char_boundary(at));
+    name.truncate(end.unwrap_or(0));
+    Builder::new().name(name).spawn(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    #[test]
+    fn names_are_cut_to_what_the_kernel_keeps() {
+        let name =
+            super::spawn("h:deployments.apps/0", || thread::current().name().map(str::to_owned));
+        assert_eq!(name.unwrap().join().unwrap().as_deref(), Some("kinf-h:deployme"));
+        let name = super::spawn("abcdefghé", || thread::current().name().map(str::to_owned));
+        assert_eq!(name.unwrap().join().unwrap().as_deref(), Some("kinf-abcdefghé"));
+    }
+}

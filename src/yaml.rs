@@ -1,0 +1,1 @@
+//! YAML documents, with the line of every value.
