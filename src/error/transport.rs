@@ -78,6 +78,12 @@ impl TransportError {
         self
     }
 
+    /// Takes over what the predicates say of `other`.
+    pub(crate) fn like(mut self, other: &Self) -> Self {
+        self.0.io = other.0.io;
+        self
+    }
+
     /// The part of the call that failed.
     #[must_use]
     pub fn phase(&self) -> Phase {

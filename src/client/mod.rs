@@ -1,0 +1,218 @@
+//! Talking to an API server: [`Client`], and what it makes.
+
+mod api;
+mod auth;
+mod connection;
+mod discovery;
+mod failure;
+mod list;
+#[cfg(feature = "kubeconfig")]
+mod manifest;
+mod options;
+mod request;
+mod transport;
+mod warning;
+mod watch;
+
+use std::{fmt, sync::Arc};
+
+use serde::{Deserialize, de::DeserializeOwned};
+
+pub use self::{
+    api::{Api, Deletion, ListAll, LogStream, Scale, ScaleSpec, ScaleStatus},
+    discovery::{ApiGroup, DiscoveredResource, Discovery, DiscoveryFailure},
+    list::{List, ListMeta},
+    options::{
+        DeleteOptions, FieldValidation, ListOptions, LogOptions, Patch, Preconditions,
+        PropagationPolicy, ResourceVersionMatch,
+    },
+    watch::{Bookmark, Watch, WatchEvent},
+};
+use self::{connection::Connection, request::Request, transport::Method};
+use crate::{
+    config::Config,
+    error::{Error, Result},
+    object::{ApiResource, Body, DynamicObject, PartialObjectMetadata, Resource},
+    stop::StopToken,
+};
+
+/// A connection to a cluster, to be shared: clones are cheap and use the same connections.
+///
+/// Usable from any thread. Every call on it blocks its caller only.
+///
+/// ```no_run
+/// use kinformer::Client;
+///
+/// let client = Client::try_default()?;
+/// println!("Kubernetes {}", client.server_version()?.git_version);
+/// # Ok::<(), kinformer::Error>(())
+/// ```
+///
+/// # Stopping
+///
+/// [`with_stop`](Self::with_stop) gives a client whose calls end when a token is stopped, whatever they
+/// are blocked in: name lookup, connect, TLS, sending, waiting, reading, back-off, a credential plugin.
+///
+/// # Credentials
+///
+/// Never appear in `Debug`, errors or logs. Files that hold them are read again when they change.
+/// At level `trace` the HTTP library underneath logs the bodies it transfers (targets `ureq` and
+/// `ureq_proto`): what the objects hold is in there, credentials are not.
+#[derive(Clone)]
+#[doc(alias = "Clientset")]
+#[doc(alias = "RESTClient")]
+pub struct Client {
+    connection: Arc<Connection>,
+    stop: StopToken,
+}
+
+impl Client {
+    /// A client for the cluster that [`Config::infer`] finds.
+    ///
+    /// # Errors
+    ///
+    /// If there is no configuration, or it cannot be used. Nothing is sent yet.
+    pub fn try_default() -> Result<Self> {
+        Self::new(Config::infer()?)
+    }
+
+    /// A client for the cluster that `config` describes.
+    ///
+    /// # Errors
+    ///
+    /// If the configuration cannot be used. Nothing is sent yet.
+    pub fn new(config: Config) -> Result<Self> {
+        Ok(Self { connection: Arc::new(Connection::new(config)?), stop: StopToken::new() })
+    }
+
+    /// The same client, whose calls are interrupted when `stop` is stopped.
+    ///
+    /// ```no_run
+    /// # let client = kinformer::Client::try_default()?;
+    /// use kinformer::StopToken;
+    ///
+    /// let stop = StopToken::new();
+    /// let client = client.with_stop(&stop);
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| client.server_version());
+    ///     stop.stop();
+    /// });
+    /// # Ok::<(), kinformer::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_stop(&self, stop: &StopToken) -> Self {
+        Self { connection: self.connection.clone(), stop: stop.clone() }
+    }
+
+    /// The configuration it was made from.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.connection.config
+    }
+
+    /// The namespace that is meant where none is named.
+    #[must_use]
+    pub fn default_namespace(&self) -> &str {
+        &self.connection.config.default_namespace
+    }
+
+    /// Reads and writes the objects that `K` stands for.
+    pub fn api<K: Resource>(&self) -> Api<K> {
+        Api::new(self.clone(), K::api_resource())
+    }
+
+    /// Reads and writes the objects of a resource as any type that they fit.
+    pub fn api_for<K: Body>(&self, resource: &ApiResource) -> Api<K> {
+        Api::new(self.clone(), resource.clone())
+    }
+
+    /// Reads and writes the objects of a resource that is known only at run time.
+    #[doc(alias = "DynamicClient")]
+    pub fn dynamic(&self, resource: &ApiResource) -> Api<DynamicObject> {
+        self.api_for(resource)
+    }
+
+    /// Reads the metadata of the objects that `K` stands for; the server leaves out the rest.
+    #[doc(alias = "MetadataClient")]
+    pub fn metadata<K: Resource>(&self) -> Api<PartialObjectMetadata> {
+        self.metadata_for(&K::api_resource())
+    }
+
+    /// Reads the metadata of the objects of a resource that is known only at run time.
+    pub fn metadata_for(&self, resource: &ApiResource) -> Api<PartialObjectMetadata> {
+        Api::new(self.clone(), resource.clone()).metadata_only()
+    }
+
+    /// What the server serves.
+    pub fn discovery(&self) -> Discovery {
+        Discovery::new(self.clone())
+    }
+
+    /// The version of the server.
+    ///
+    /// # Errors
+    ///
+    /// If the server cannot be reached or refuses.
+    pub fn server_version(&self) -> Result<ServerVersion> {
+        self.get_json("/version", "application/json")
+    }
+
+    /// Reads any path of the server, such as `/readyz` or `/metrics`.
+    ///
+    /// # Errors
+    ///
+    /// If the server cannot be reached or refuses, or the path does not start with a slash.
+    #[doc(alias = "kubectl get --raw")]
+    pub fn get_raw(&self, path: &str) -> Result<Vec<u8>> {
+        self.get_path(path, "*/*")
+    }
+
+    /// The warnings that the server has sent, each once, oldest first.
+    ///
+    /// They are logged as they come. API servers warn of deprecated kinds and of fields they drop.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        self.connection.warnings.all()
+    }
+
+    fn get_path(&self, path: &str, accept: &str) -> Result<Vec<u8>> {
+        if !path.starts_with('/') || path.bytes().any(|byte| !byte.is_ascii_graphic()) {
+            return Err(Error::invalid("path", format!("{path:?} is not a path of a URL")));
+        }
+        let mut request = Request::for_path(Method::Get, path);
+        request.accept = accept.into();
+        self.connection.request(&request, &self.stop)
+    }
+
+    fn get_json<T: DeserializeOwned>(&self, path: &str, accept: &str) -> Result<T> {
+        let body = self.get_path(path, accept)?;
+        serde_json::from_slice(&body).map_err(|error| Error::decode(path, error))
+    }
+
+    fn cluster_name(&self) -> Arc<str> {
+        self.connection.config.cluster.as_str().into()
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("server", &self.connection.config.server())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the server says about itself.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct ServerVersion {
+    /// The major version, as `1`.
+    pub major: String,
+    /// The minor version, as `36`; some providers add a `+`.
+    pub minor: String,
+    /// The whole version, as `v1.36.3`.
+    pub git_version: String,
+    /// Operating system and architecture.
+    pub platform: String,
+}

@@ -1,0 +1,442 @@
+//! HTTP/1.1 to one API server. The only file that names ureq.
+//!
+//! ureq drives the protocol and keeps the pool; the connection underneath is ours ([`stream`]), so that
+//! a [`StopToken`](crate::StopToken) can interrupt it and so that credentials stay out of ureq.
+
+mod bounds;
+mod dial;
+pub(crate) mod files;
+mod proxy;
+mod resolve;
+mod socket;
+mod stream;
+mod tls;
+
+use std::{
+    cell::RefCell,
+    fmt,
+    io::{self, Read},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use ureq::{
+    http::{self, HeaderMap},
+    unversioned::{
+        resolver::{ResolvedSocketAddrs, Resolver},
+        transport::{
+            Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport as Wire,
+        },
+    },
+};
+
+pub(crate) use self::{bounds::Bounds, tls::ClientCertificate};
+use self::{dial::Dialer, files::Files, stream::Stream};
+use crate::{
+    config::{Config, Identity, Secret, Trust},
+    error::{ConfigError, Error, Phase, Result, TransportError},
+};
+
+/// Small, because an idle watch holds them for as long as it lives.
+const INPUT_BUFFER: usize = 32 * 1024;
+const OUTPUT_BUFFER: usize = 8 * 1024;
+const MAX_RESPONSE_HEAD: usize = 128 * 1024;
+/// As client-go's: what a server closes sooner is found out before it is used.
+const IDLE_CONNECTIONS: usize = 25;
+const IDLE_AGE: Duration = Duration::from_secs(90);
+
+/// Sends requests to one server, over connections it keeps for the next ones.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    config: Arc<Config>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    agent: ureq::Agent,
+    /// The files that trust and identity come from.
+    files: Files,
+    /// From a credential plugin; used where the configuration has no certificate of its own.
+    certificate: Option<ClientCertificate>,
+}
+
+/// A request, less what is the same for all requests to one server.
+#[derive(Debug)]
+pub(crate) struct HttpRequest<'a> {
+    pub(crate) method: Method,
+    /// Path and query.
+    pub(crate) target: &'a str,
+    pub(crate) headers: &'a [(&'static str, String)],
+    /// Header names that are only known at run time, as impersonation's.
+    pub(crate) extra_headers: &'a [(String, String)],
+    /// The value of the `Authorization` header.
+    pub(crate) authorization: Option<Secret>,
+    pub(crate) body: Option<&'a [u8]>,
+}
+
+/// The verbs of HTTP that the API server knows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Method {
+    Get,
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+/// The head of a response, and its body to be read.
+pub(crate) struct HttpResponse {
+    pub(crate) status: u16,
+    headers: HeaderMap,
+    pub(crate) body: Body,
+}
+
+/// The body of a response, read from the socket as it is asked for.
+///
+/// Dropped before its end, it closes its connection; read to the end, it gives it back.
+pub(crate) struct Body {
+    reader: ureq::BodyReader<'static>,
+    call: Arc<Call>,
+}
+
+impl Transport {
+    pub(crate) fn new(config: Arc<Config>) -> Result<Self> {
+        let state = Mutex::new(State {
+            agent: agent(&config, None)?,
+            files: Files::new(files_of(&config), Instant::now()),
+            certificate: None,
+        });
+        Ok(Self { config, state })
+    }
+
+    /// Uses this certificate on new connections, and drops the old ones if it is another than before.
+    pub(crate) fn use_certificate(&self, certificate: &ClientCertificate) -> Result<()> {
+        let mut state = self.state.lock();
+        if state.certificate.as_ref() != Some(certificate) {
+            state.agent = agent(&self.config, Some(certificate))?;
+            state.certificate = Some(certificate.clone());
+        }
+        Ok(())
+    }
+
+    /// Sends a request and blocks until the head of the response is there.
+    ///
+    /// An answer of any status is `Ok`.
+    pub(crate) fn send(&self, request: &HttpRequest<'_>, bounds: Bounds) -> Result<HttpResponse> {
+        loop {
+            bounds.stop.check()?;
+            let agent = self.agent(Instant::now());
+            let call = Call::new(bounds.clone(), request.authorization.clone());
+            let head = self.head(request).map_err(|error| call.failure(error))?;
+            let result = call.run(|| match request.body {
+                Some(body) => agent.run(head.map(|()| body)),
+                None => agent.run(head),
+            });
+            let error = match result {
+                Ok(response) => {
+                    let (head, body) = response.into_parts();
+                    let reader = body.into_reader();
+                    return Ok(HttpResponse {
+                        status: head.status.as_u16(),
+                        headers: head.headers,
+                        body: Body { reader, call },
+                    });
+                }
+                Err(error) => call.failure(error),
+            };
+            // The server may close a kept connection at the moment it is used again. That says nothing
+            // about the server, and a GET can be sent twice.
+            let stale = matches!(&error, Error::Transport(error) if error.is_disconnect())
+                && !call.progress.lock().dialled;
+            if !(stale && request.method == Method::Get) {
+                return Err(error);
+            }
+        }
+    }
+
+    fn head(&self, request: &HttpRequest<'_>) -> Result<http::Request<()>, ureq::Error> {
+        let method = match request.method {
+            Method::Get => http::Method::GET,
+            Method::Post => http::Method::POST,
+            Method::Put => http::Method::PUT,
+            Method::Patch => http::Method::PATCH,
+            Method::Delete => http::Method::DELETE,
+        };
+        let uri = format!("{}{}", origin(&self.config), request.target);
+        let mut builder = http::Request::builder().method(method).uri(uri);
+        for (name, value) in request.headers {
+            builder = builder.header(*name, value);
+        }
+        for (name, value) in request.extra_headers {
+            builder = builder.header(name, value);
+        }
+        Ok(builder.body(())?)
+    }
+
+    /// The agent for the certificates as they are on disk now.
+    fn agent(&self, now: Instant) -> ureq::Agent {
+        let mut state = self.state.lock();
+        if state.files.changed(now) {
+            match agent(&self.config, state.certificate.as_ref()) {
+                Ok(fresh) => {
+                    log::debug!("certificates changed on disk: using them for new connections");
+                    state.agent = fresh;
+                }
+                Err(error) => log::warn!("keeping the certificates read before: {error}"),
+            }
+        }
+        state.agent.clone()
+    }
+}
+
+impl HttpResponse {
+    /// The first value of a header, if it is text.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    pub(crate) fn headers(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
+    }
+}
+
+impl Body {
+    /// Reads everything, up to `limit` bytes.
+    pub(crate) fn read_all(&mut self, limit: u64) -> Result<Vec<u8>> {
+        let mut all = Vec::new();
+        let read = self.take(limit + 1).read_to_end(&mut all);
+        read.map_err(|error| self.call.failure(ureq::Error::from(error)))?;
+        if all.len() as u64 > limit {
+            let text = format!("the answer is larger than {limit} bytes");
+            return Err(TransportError::new(Phase::Body, text).into());
+        }
+        Ok(all)
+    }
+
+    /// Changes how long the server may be silent from now on.
+    pub(crate) fn set_silence(&mut self, silence: Option<Duration>) {
+        let bounds = Bounds { silence, ..self.call.bounds.clone() };
+        self.call = Call::new(bounds, None);
+    }
+
+    /// What an error from [`read`](Read::read) means.
+    pub(crate) fn failure(&self, error: io::Error) -> Error {
+        self.call.failure(ureq::Error::from(error))
+    }
+}
+
+impl Read for Body {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let reader = &mut self.reader;
+        self.call.progress.lock().phase = Phase::Body;
+        self.call.run(|| reader.read(buf))
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body").finish_non_exhaustive()
+    }
+}
+
+fn agent(config: &Config, plugin: Option<&ClientCertificate>) -> Result<ureq::Agent> {
+    let own = match &config.identity {
+        None => None,
+        Some(Identity::Pem { certificate, key }) => {
+            Some(ClientCertificate { certificate: certificate.clone(), key: key.clone() })
+        }
+        Some(Identity::Files { certificate, key }) => {
+            let read = |path: &std::path::Path, field| {
+                std::fs::read(path).map_err(|error| {
+                    ConfigError::new(field, "cannot be read").with_source(error).in_file(path)
+                })
+            };
+            let certificate = read(certificate, "client-certificate")?.into();
+            let key = String::from_utf8(read(key, "client-key")?)
+                .map_err(|_| ConfigError::new("client-key", "is not PEM").in_file(key))?;
+            Some(ClientCertificate { certificate, key: Secret::new(key) })
+        }
+    };
+    let dialer = Dialer::new(config, own.as_ref().or(plugin))?;
+    let settings = ureq::config::Config::builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .user_agent(config.user_agent.as_str())
+        .max_idle_connections(IDLE_CONNECTIONS)
+        .max_idle_connections_per_host(IDLE_CONNECTIONS)
+        .max_idle_age(IDLE_AGE)
+        .max_response_header_size(MAX_RESPONSE_HEAD)
+        .proxy(None)
+        .build();
+    Ok(ureq::Agent::with_parts(settings, dialer, NoLookup))
+}
+
+/// Scheme and authority, without the prefix.
+fn origin(config: &Config) -> String {
+    let scheme = if config.server.https { "https" } else { "http" };
+    format!("{scheme}://{}", config.server.authority())
+}
+
+fn files_of(config: &Config) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    if let Trust::File(path) = &config.trust {
+        files.push(path.clone());
+    }
+    if let Some(Identity::Files { certificate, key }) = &config.identity {
+        files.extend([certificate.clone(), key.clone()]);
+    }
+    files
+}
+
+/// One request and its response, as seen from the connection.
+///
+/// ureq's traits have no room for it, so the thread that moves the bytes carries it along: everything
+/// that reads or writes goes through [`Call::run`].
+struct Call {
+    bounds: Bounds,
+    progress: Mutex<Progress>,
+}
+
+struct Progress {
+    phase: Phase,
+    /// Whether the call opened its connection, rather than taking one that was kept.
+    dialled: bool,
+    /// Until it is sent.
+    authorization: Option<Secret>,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Arc<Call>>> = const { RefCell::new(None) };
+}
+
+impl Call {
+    fn new(bounds: Bounds, authorization: Option<Secret>) -> Arc<Self> {
+        let progress = Progress { phase: Phase::Send, dialled: false, authorization };
+        Arc::new(Self { bounds, progress: Mutex::new(progress) })
+    }
+
+    fn run<T>(self: &Arc<Self>, operation: impl FnOnce() -> T) -> T {
+        /// Puts back what was there, also when `operation` panics.
+        struct Restore(Option<Arc<Call>>);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                CURRENT.replace(self.0.take());
+            }
+        }
+        let _restore = Restore(CURRENT.replace(Some(self.clone())));
+        operation()
+    }
+
+    fn current() -> io::Result<Arc<Self>> {
+        CURRENT.with_borrow(Clone::clone).ok_or_else(|| io::Error::other("no call is being made"))
+    }
+
+    fn expect_response(&self) {
+        let mut progress = self.progress.lock();
+        if progress.phase == Phase::Send {
+            progress.phase = Phase::Response;
+        }
+    }
+
+    fn failure(&self, error: ureq::Error) -> Error {
+        if self.bounds.stop.is_stopped() {
+            return Error::Stopped;
+        }
+        let phase = self.progress.lock().phase;
+        let error = match error {
+            ureq::Error::Io(error) => error,
+            other => {
+                return TransportError::new(phase, other.to_string()).with_source(other).into();
+            }
+        };
+        if error.kind() == io::ErrorKind::TimedOut {
+            return TransportError::timeout(phase, "timed out").into();
+        }
+        match error.downcast::<Error>() {
+            Ok(ours) => ours,
+            Err(error) => TransportError::io(phase, error.to_string(), error).into(),
+        }
+    }
+}
+
+/// A connection as ureq sees it.
+#[derive(Debug)]
+struct Connection {
+    stream: Stream,
+    buffers: LazyBuffers,
+}
+
+impl Connector for Dialer {
+    type Out = Connection;
+
+    fn connect(
+        &self,
+        _details: &ConnectionDetails<'_>,
+        _chained: Option<()>,
+    ) -> Result<Option<Connection>, ureq::Error> {
+        let call = Call::current()?;
+        call.progress.lock().dialled = true;
+        let stream = self.dial(&call.bounds).map_err(io::Error::other)?;
+        Ok(Some(Connection { stream, buffers: LazyBuffers::new(INPUT_BUFFER, OUTPUT_BUFFER) }))
+    }
+}
+
+impl Wire for Connection {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        &mut self.buffers
+    }
+
+    fn transmit_output(&mut self, amount: usize, _: NextTimeout) -> Result<(), ureq::Error> {
+        let call = Call::current()?;
+        let authorization = call.progress.lock().authorization.take();
+        let output = &self.buffers.output()[..amount];
+        match authorization {
+            None => self.stream.write_all(output, &call.bounds)?,
+            // The first output of a call starts with the request line. The credential joins here and
+            // not sooner because ureq writes the heads it makes to the log.
+            Some(value) => {
+                let line =
+                    output.windows(2).position(|pair| pair == b"\r\n").map_or(0, |at| at + 2);
+                let (line, rest) = output.split_at(line);
+                let head =
+                    [line, b"authorization: ", value.expose().as_bytes(), b"\r\n", rest].concat();
+                self.stream.write_all(&head, &call.bounds)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn await_input(&mut self, _: NextTimeout) -> Result<bool, ureq::Error> {
+        let call = Call::current()?;
+        call.expect_response();
+        let read = self.stream.read(self.buffers.input_append_buf(), &call.bounds)?;
+        self.buffers.input_appended(read);
+        Ok(read > 0)
+    }
+
+    fn is_open(&mut self) -> bool {
+        self.stream.is_reusable()
+    }
+
+    fn is_tls(&self) -> bool {
+        self.stream.is_tls()
+    }
+}
+
+/// The dialer looks names up, and only when it connects.
+#[derive(Debug)]
+struct NoLookup;
+
+impl Resolver for NoLookup {
+    fn resolve(
+        &self,
+        _uri: &http::Uri,
+        _config: &ureq::config::Config,
+        _timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        Ok(self.empty())
+    }
+}

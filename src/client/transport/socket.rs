@@ -1,0 +1,182 @@
+//! A TCP socket that can be interrupted from another thread.
+
+use std::{
+    io::{self, Read, Write},
+    mem::MaybeUninit,
+    net::{Shutdown, SocketAddr},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use socket2::{Domain, Protocol, SockAddr, TcpKeepalive, Type};
+
+use super::bounds::Bounds;
+use crate::{
+    error::{Phase, Result, TransportError},
+    stop::Interrupt,
+};
+
+/// Timeouts are set in steps of this, so that a shrinking deadline does not cost a system call a read.
+const TIMEOUT_STEP: Duration = Duration::from_millis(50);
+
+/// One connected TCP socket: one file descriptor, shared with whoever may interrupt it.
+#[derive(Debug)]
+pub(super) struct Socket {
+    shared: Arc<Shared>,
+    read_timeout: Option<Duration>,
+    write_timeout: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct Shared(socket2::Socket);
+
+impl Interrupt for Shared {
+    /// Ends a read, a write or a connect that another thread is blocked in. It stays ended: a thread
+    /// that is about to block will not.
+    fn interrupt(&self) {
+        // Fails only if the socket is not connected any more, and then nobody waits for it.
+        let _ = self.0.shutdown(Shutdown::Both);
+    }
+}
+
+impl Socket {
+    /// Connects to the first of `addresses` that answers, each given a fair share of the time left.
+    ///
+    /// `dead_peer` is how long an unanswered probe or unacknowledged data may keep the connection.
+    pub(super) fn connect(
+        addresses: &[SocketAddr],
+        dead_peer: Duration,
+        bounds: &Bounds,
+    ) -> Result<Self> {
+        let mut failure = None;
+        for (at, &address) in addresses.iter().enumerate() {
+            bounds.stop.check()?;
+            let left = bounds.timeout(Instant::now()).map_err(|_| timed_out(address))?;
+            let untried = u32::try_from(addresses.len() - at).unwrap_or(u32::MAX);
+            let share = left.map_or(Duration::MAX, |left| left / untried);
+            match Self::connect_one(address, share, dead_peer, bounds) {
+                Ok(socket) => return Ok(socket),
+                Err(error) => {
+                    bounds.stop.check()?;
+                    failure = Some(if error.kind() == io::ErrorKind::TimedOut {
+                        timed_out(address)
+                    } else {
+                        let text = format!("{address}: {error}");
+                        TransportError::io(Phase::Connect, text, error)
+                    });
+                }
+            }
+        }
+        Err(failure
+            .unwrap_or_else(|| TransportError::new(Phase::Connect, "no address to connect to"))
+            .into())
+    }
+
+    fn connect_one(
+        address: SocketAddr,
+        limit: Duration,
+        dead_peer: Duration,
+        bounds: &Bounds,
+    ) -> io::Result<Self> {
+        let domain = Domain::for_address(address);
+        let socket = socket2::Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_tcp_nodelay(true)?;
+        detect_dead_peer(&socket, dead_peer)?;
+        let shared = Arc::new(Shared(socket));
+        let interruptible = bounds.stop.on_stop(shared.clone()).map_err(io::Error::other)?;
+        shared.0.connect_timeout(&SockAddr::from(address), limit)?;
+        drop(interruptible);
+        Ok(Self { shared, read_timeout: None, write_timeout: None })
+    }
+
+    pub(super) fn read(&mut self, buf: &mut [u8], bounds: &Bounds) -> io::Result<usize> {
+        let timeout = in_steps(bounds.timeout(Instant::now())?);
+        if timeout != self.read_timeout {
+            self.shared.0.set_read_timeout(timeout)?;
+            self.read_timeout = timeout;
+        }
+        self.interruptible(bounds, |mut socket| retry_on_signal(|| socket.read(buf)))
+    }
+
+    pub(super) fn write(&mut self, buf: &[u8], bounds: &Bounds) -> io::Result<usize> {
+        let timeout = in_steps(bounds.timeout(Instant::now())?);
+        if timeout != self.write_timeout {
+            self.shared.0.set_write_timeout(timeout)?;
+            self.write_timeout = timeout;
+        }
+        self.interruptible(bounds, |mut socket| retry_on_signal(|| socket.write(buf)))
+    }
+
+    fn interruptible<T>(
+        &self,
+        bounds: &Bounds,
+        operation: impl FnOnce(&socket2::Socket) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let interruptible = bounds.stop.on_stop(self.shared.clone()).map_err(io::Error::other)?;
+        let result = operation(&self.shared.0);
+        drop(interruptible);
+        // What a socket says after a shutdown differs by operation and platform: the token knows.
+        bounds.stop.check().map_err(io::Error::other)?;
+        result.map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
+            _ => error,
+        })
+    }
+
+    /// Runs `operation` with reads that do not wait.
+    pub(super) fn without_waiting<T>(
+        &mut self,
+        operation: impl FnOnce(&mut dyn Read) -> io::Result<T>,
+    ) -> io::Result<T> {
+        self.shared.0.set_nonblocking(true)?;
+        let result = operation(&mut &self.shared.0);
+        self.shared.0.set_nonblocking(false)?;
+        result
+    }
+
+    /// Whether the connection is open and nothing waits to be read, as between two requests.
+    pub(super) fn is_quiet(&mut self) -> bool {
+        let mut byte = [MaybeUninit::uninit()];
+        let peeked = self.shared.0.set_nonblocking(true).and_then(|()| {
+            let peeked = self.shared.0.peek(&mut byte);
+            self.shared.0.set_nonblocking(false)?;
+            peeked
+        });
+        matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+}
+
+/// TCP keepalive for a connection on which nothing is sent, `TCP_USER_TIMEOUT` for one where what was
+/// sent is not acknowledged: either way a peer that vanished is noticed after `limit`.
+fn detect_dead_peer(socket: &socket2::Socket, limit: Duration) -> io::Result<()> {
+    const PROBES: u32 = 4;
+    let interval = (limit / (2 * PROBES)).max(Duration::from_secs(1));
+    let idle = limit.saturating_sub(interval * PROBES).max(Duration::from_secs(1));
+    let keepalive = TcpKeepalive::new().with_time(idle).with_interval(interval);
+    socket.set_tcp_keepalive(&keepalive.with_retries(PROBES))?;
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    socket.set_tcp_user_timeout(Some(limit))?;
+    Ok(())
+}
+
+fn in_steps(timeout: Option<Duration>) -> Option<Duration> {
+    let step = TIMEOUT_STEP.as_millis();
+    timeout.map(|timeout| {
+        let steps = timeout.as_millis() / step + 1;
+        Duration::from_millis(u64::try_from(steps * step).unwrap_or(u64::MAX))
+    })
+}
+
+/// A signal handler in the program must not end a call.
+fn retry_on_signal<T>(mut operation: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match operation() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+fn timed_out(address: SocketAddr) -> TransportError {
+    TransportError::timeout(Phase::Connect, format!("{address}: timed out"))
+}

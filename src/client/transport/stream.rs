@@ -1,0 +1,194 @@
+//! A byte stream to the server: a socket, or TLS over another stream.
+
+use std::{
+    io::{self, Read, Write},
+    sync::Arc,
+};
+
+use rustls::{ClientConfig, ClientConnection, pki_types::ServerName};
+
+use super::{bounds::Bounds, socket::Socket, tls};
+use crate::error::{Phase, Result, TransportError};
+
+/// Bytes to and from the server, or from the proxy that leads to it.
+#[derive(Debug)]
+pub(super) enum Stream {
+    Plain(Socket),
+    Tls(Box<TlsStream>),
+}
+
+/// TLS over any stream: over another TLS where the proxy itself speaks it.
+#[derive(Debug)]
+pub(super) struct TlsStream {
+    connection: ClientConnection,
+    lower: Stream,
+}
+
+impl Stream {
+    /// Wraps the stream in TLS and shakes hands.
+    pub(super) fn into_tls(
+        self,
+        config: Arc<ClientConfig>,
+        name: ServerName<'static>,
+        bounds: &Bounds,
+    ) -> Result<Self> {
+        let shown = name.to_str().into_owned();
+        let connection =
+            ClientConnection::new(config, name).map_err(|error| tls::failure(&shown, error))?;
+        let mut tls = Box::new(TlsStream { connection, lower: self });
+        while tls.connection.is_handshaking() {
+            let step = tls.flush(bounds).and_then(|()| tls.receive(bounds));
+            match step {
+                Ok(0) => {
+                    let text = format!("{shown}: the server closed the connection");
+                    return Err(TransportError::io(
+                        Phase::Tls,
+                        text,
+                        io::ErrorKind::UnexpectedEof.into(),
+                    )
+                    .into());
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    bounds.stop.check()?;
+                    return Err(tls::handshake_failure(&shown, error).into());
+                }
+            }
+        }
+        tls.flush(bounds).map_err(|error| tls::handshake_failure(&shown, error))?;
+        Ok(Self::Tls(tls))
+    }
+
+    pub(super) fn is_tls(&self) -> bool {
+        matches!(self, Self::Tls(_))
+    }
+
+    /// Reads what there is, or waits for some; 0 is the end.
+    pub(super) fn read(&mut self, buf: &mut [u8], bounds: &Bounds) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.read(buf, bounds),
+            Self::Tls(tls) => tls.read(buf, bounds),
+        }
+    }
+
+    pub(super) fn write_all(&mut self, mut buf: &[u8], bounds: &Bounds) -> io::Result<()> {
+        while !buf.is_empty() {
+            match self.write(buf, bounds)? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                written => buf = &buf[written..],
+            }
+        }
+        match self {
+            Self::Plain(_) => Ok(()),
+            Self::Tls(tls) => tls.flush(bounds),
+        }
+    }
+
+    fn write(&mut self, buf: &[u8], bounds: &Bounds) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.write(buf, bounds),
+            Self::Tls(tls) => {
+                let accepted = tls.connection.writer().write(buf)?;
+                tls.flush(bounds)?;
+                Ok(accepted)
+            }
+        }
+    }
+
+    /// Whether another request can be sent on it.
+    pub(super) fn is_reusable(&mut self) -> bool {
+        match self {
+            Self::Plain(socket) => socket.is_quiet(),
+            Self::Tls(tls) => tls.is_reusable(),
+        }
+    }
+
+    /// Reads that take only what has arrived already.
+    fn without_waiting<T>(
+        &mut self,
+        operation: &mut dyn FnMut(&mut dyn Read) -> io::Result<T>,
+    ) -> io::Result<T> {
+        match self {
+            Self::Plain(socket) => socket.without_waiting(operation),
+            Self::Tls(tls) => {
+                tls.drain()?;
+                operation(&mut tls.connection.reader())
+            }
+        }
+    }
+}
+
+impl TlsStream {
+    fn read(&mut self, buf: &mut [u8], bounds: &Bounds) -> io::Result<usize> {
+        loop {
+            match self.connection.reader().read(buf) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => return result,
+            }
+            self.receive(bounds)?;
+            self.flush(bounds)?;
+        }
+    }
+
+    /// Takes in bytes from below, whole records or parts of them; 0 is the end of the lower stream.
+    fn receive(&mut self, bounds: &Bounds) -> io::Result<usize> {
+        let received = self.connection.read_tls(&mut Lower(&mut self.lower, bounds))?;
+        if let Err(error) = self.connection.process_new_packets() {
+            // The other side deserves the alert; whether it gets it does not matter to the caller.
+            let _ = self.flush(bounds);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+        }
+        Ok(received)
+    }
+
+    fn flush(&mut self, bounds: &Bounds) -> io::Result<()> {
+        while self.connection.wants_write() {
+            self.connection.write_tls(&mut Lower(&mut self.lower, bounds))?;
+        }
+        Ok(())
+    }
+
+    /// Between requests a server may send session tickets, which are no reason to give up the
+    /// connection; data or a farewell are.
+    fn is_reusable(&mut self) -> bool {
+        if self.drain().is_err() {
+            return false;
+        }
+        let waiting = self.connection.reader().read(&mut [0]);
+        matches!(waiting, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Takes in what has arrived, without waiting.
+    fn drain(&mut self) -> io::Result<()> {
+        let connection = &mut self.connection;
+        self.lower.without_waiting(&mut |mut lower| {
+            loop {
+                match connection.read_tls(&mut lower) {
+                    Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    Ok(_) => connection.process_new_packets().map_err(io::Error::other)?,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                    Err(error) => return Err(error),
+                };
+            }
+        })
+    }
+}
+
+/// The lower stream with the bounds of one call, as rustls wants it.
+struct Lower<'a>(&'a mut Stream, &'a Bounds);
+
+impl Read for Lower<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buf, self.1)
+    }
+}
+
+impl Write for Lower<'_> {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.0.write(buf, self.1)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,245 @@
+//! Watches: a blocking iterator over events.
+
+use std::{io, sync::Arc};
+
+use super::transport::Body;
+use crate::{
+    error::{DecodeError, Error, Result, Status},
+    json::{scan::Members, stream::JsonStream},
+    object::{Object, Origin},
+    stop::StopToken,
+};
+
+/// One event of a watch.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+#[doc(alias = "watch.Event")]
+pub enum WatchEvent<K> {
+    /// An object was made, or begins to match, or was there at the start.
+    Added(Object<K>),
+    /// An object was changed.
+    Modified(Object<K>),
+    /// An object was deleted or no longer matches; its last state.
+    Deleted(Object<K>),
+    /// Everything up to this resource version has been seen.
+    Bookmark(Bookmark),
+    /// The server cannot go on with this watch, and says why. Usually the last event.
+    Error(Box<Status>),
+}
+
+/// How far a watch has come.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Bookmark {
+    /// Where another watch would go on from.
+    pub resource_version: String,
+    /// Whether this is the end of the objects that were there at the start of a streamed list.
+    pub initial_events_end: bool,
+}
+
+/// Events from the server, as they happen.
+///
+/// Ends when the server ends the watch, which it does from time to time: go on from the last resource
+/// version seen. For a watch that goes on by itself, use an informer.
+///
+/// # Blocking
+///
+/// `next` blocks until there is an event. It returns at once when the [`StopToken`] of its
+/// [`Client`](crate::Client::with_stop) is stopped: the item is then [`Error::Stopped`]. Watches that
+/// may have bookmarks also fail when nothing comes for [`Timeouts::watch_idle`].
+///
+/// [`Timeouts::watch_idle`]: crate::config::Timeouts::watch_idle
+///
+/// # Differences from client-go
+///
+/// An object that cannot be used is an error for that one item, and the watch goes on. A watch that
+/// breaks is an error and not a silent end.
+#[derive(Debug)]
+#[must_use = "a watch that is dropped is ended"]
+pub struct Watch<K> {
+    source: Source,
+    origin: Arc<Origin>,
+    stop: StopToken,
+    kind: std::marker::PhantomData<fn() -> K>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Stream(JsonStream<Body>),
+    /// Nothing can match, so nothing was asked.
+    Nothing,
+    Over,
+}
+
+impl<K> Watch<K> {
+    pub(super) fn new(body: Body, origin: Arc<Origin>, stop: StopToken) -> Self {
+        let source = Source::Stream(JsonStream::new(body));
+        Self { source, origin, stop, kind: std::marker::PhantomData }
+    }
+
+    /// A watch that ends only when it is stopped: nothing can match.
+    pub(super) fn of_nothing(origin: Arc<Origin>, stop: StopToken) -> Self {
+        Self { source: Source::Nothing, origin, stop, kind: std::marker::PhantomData }
+    }
+}
+
+impl<K> Iterator for Watch<K> {
+    type Item = Result<WatchEvent<K>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let stream = match &mut self.source {
+            Source::Stream(stream) => stream,
+            Source::Nothing => {
+                self.stop.wait();
+                self.source = Source::Over;
+                return Some(Err(Error::Stopped));
+            }
+            Source::Over => return None,
+        };
+        let failure = match take_frame(stream) {
+            Ok(Some(frame)) => return Some(parse(frame, &self.origin)),
+            // The end of a body and the end of a connection that was shut down look alike.
+            Ok(None) => self.stop.check().err(),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                let what = format!("a watch of {}", self.origin.resource);
+                Some(Error::decode(what, serde::de::Error::custom(error)))
+            }
+            Err(error) => Some(stream.reader().failure(error)),
+        };
+        self.source = Source::Over;
+        failure.map(Err)
+    }
+}
+
+/// The next JSON value, which need not be a line; `None` at the end.
+fn take_frame(stream: &mut JsonStream<Body>) -> io::Result<Option<&[u8]>> {
+    match stream.peek()? {
+        None => Ok(None),
+        Some(b'{') => stream.take_value().map(Some),
+        Some(_) => {
+            let text = "what the server sent is not a watch event";
+            Err(io::Error::new(io::ErrorKind::InvalidData, text))
+        }
+    }
+}
+
+/// Reads one frame: the type decides how the object is read.
+fn parse<K>(frame: &[u8], origin: &Arc<Origin>) -> Result<WatchEvent<K>> {
+    let what = || format!("a watch event of {}", origin.resource);
+    let malformed = |reason: &str| Error::decode(what(), serde::de::Error::custom(reason));
+
+    let (mut kind, mut object) = (None, None);
+    for member in Members::new(frame, 0).map_err(|_| malformed("not JSON"))? {
+        let member = member.map_err(|_| malformed("not JSON"))?;
+        match &*member.key {
+            "type" => kind = Some(member.value),
+            "object" => object = Some(member.value),
+            _ => {}
+        }
+    }
+    let Some(kind) = kind else {
+        // An error that a proxy or an aggregated server put into the stream as it is.
+        return match super::failure::failure_status(frame) {
+            Some(status) => Ok(WatchEvent::Error(Box::new(status))),
+            None => Err(malformed("it has no type")),
+        };
+    };
+    let object = object.map_or(&b"null"[..], |range| &frame[range]);
+    Ok(match &frame[kind] {
+        b"\"ADDED\"" => WatchEvent::Added(Object::ingest(origin, object)?),
+        b"\"MODIFIED\"" => WatchEvent::Modified(Object::ingest(origin, object)?),
+        b"\"DELETED\"" => WatchEvent::Deleted(Object::ingest(origin, object)?),
+        b"\"BOOKMARK\"" => WatchEvent::Bookmark(bookmark(object, origin)?),
+        b"\"ERROR\"" => WatchEvent::Error(Box::new(error_status(object))),
+        _ => return Err(malformed("its type is not one of a watch event")),
+    })
+}
+
+/// A bookmark is an otherwise empty object, and may not fit the type of the others.
+fn bookmark(object: &[u8], origin: &Origin) -> Result<Bookmark, DecodeError> {
+    use crate::object::PartialObjectMetadata;
+    const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+    let found: PartialObjectMetadata = serde_json::from_slice(object)
+        .map_err(|error| DecodeError::new(format!("a bookmark of {}", origin.resource), error))?;
+    let end = found.metadata.annotations.get(INITIAL_EVENTS_END);
+    Ok(Bookmark {
+        initial_events_end: end.is_some_and(|value| value == "true"),
+        resource_version: found.metadata.resource_version,
+    })
+}
+
+/// The server's account; an error event without one is an internal error.
+fn error_status(object: &[u8]) -> Status {
+    match serde_json::from_slice::<Status>(object) {
+        Ok(status) if status.code != 0 || !status.reason.is_empty() => status,
+        _ => {
+            let text = String::from_utf8_lossy(&object[..object.len().min(200)]);
+            Status::failure(500, "InternalError", format!("error event without a status: {text}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ApiResource, DynamicObject};
+
+    fn event(frame: &str) -> Result<WatchEvent<DynamicObject>> {
+        let pods = ApiResource::namespaced("v1", "Pod", "pods");
+        parse(frame.as_bytes(), &Arc::new(Origin::new(pods, "".into())))
+    }
+
+    #[test]
+    fn all_five_types_are_read() {
+        let object = r#"{"metadata":{"name":"a","resourceVersion":"7"}}"#;
+        for (kind, expected) in
+            [("ADDED", "Added"), ("MODIFIED", "Modified"), ("DELETED", "Deleted")]
+        {
+            let event = event(&format!(r#"{{"type":"{kind}","object":{object}}}"#)).unwrap();
+            assert!(format!("{event:?}").starts_with(expected), "{event:?}");
+        }
+        let reversed = event(&format!(r#"{{"object":{object},"x":1,"type":"ADDED"}}"#)).unwrap();
+        assert!(matches!(reversed, WatchEvent::Added(object) if object.resource_version() == "7"));
+        let error =
+            event(r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}"#);
+        assert!(matches!(error.unwrap(), WatchEvent::Error(status) if status.code == 410));
+    }
+
+    #[test]
+    fn a_bookmark_need_not_look_like_the_objects() {
+        let frame = r#"{"type":"BOOKMARK","object":{"kind":"Pod","spec":{"containers":null},
+            "metadata":{"resourceVersion":"9","creationTimestamp":null,
+            "annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
+        let WatchEvent::Bookmark(bookmark) = event(frame).unwrap() else { panic!() };
+        assert_eq!((bookmark.resource_version.as_str(), bookmark.initial_events_end), ("9", true));
+        let other = event(&frame.replace("\"true\"", "\"false\"")).unwrap();
+        assert!(matches!(other, WatchEvent::Bookmark(bookmark) if !bookmark.initial_events_end));
+    }
+
+    #[test]
+    fn an_error_event_that_is_no_status_is_an_internal_error() {
+        let error = event(r#"{"type":"ERROR","object":{"kind":"Pod","metadata":{"name":"a"}}}"#);
+        let WatchEvent::Error(status) = error.unwrap() else { panic!() };
+        assert_eq!((status.code, status.reason.as_str()), (500, "InternalError"));
+    }
+
+    #[test]
+    fn a_bare_status_in_the_stream_is_an_error_event() {
+        let bare = "{\n  \"kind\": \"Status\",\n  \"status\": \"Failure\",\n  \"code\": 401\n}";
+        assert!(matches!(event(bare).unwrap(), WatchEvent::Error(status) if status.code == 401));
+    }
+
+    #[test]
+    fn what_is_not_an_event_is_a_decode_error() {
+        for bad in [
+            "{}",
+            r#"{"type":"NEW","object":{}}"#,
+            r#"{"type":"ADDED"}"#,
+            r#"{"type":"ADDED","object":{"metadata":{}}}"#,
+            r#"{"type":"BOOKMARK","object":3}"#,
+            r#"{"type":3}"#,
+        ] {
+            assert!(matches!(event(bad), Err(Error::Decode(_))), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Looking into JSON text: where values end, what members an object has.
+//!
+//! Checks only as much grammar as it needs to find its way, and never panics on what is not JSON;
+//! decoding finds the rest.
+
+use std::{borrow::Cow, ops::Range};
+
+use memchr::memchr2;
+
+/// The text is not JSON, or ends too soon.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Malformed;
+
+/// The members of a JSON object, in order, without looking into their values.
+#[derive(Clone, Debug)]
+pub(crate) struct Members<'a> {
+    text: &'a [u8],
+    /// After the last member, or after the opening brace.
+    at: usize,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum State {
+    First,
+    Later,
+    Over,
+}
+
+/// One member of an object.
+#[derive(Clone, Debug)]
+pub(crate) struct Member<'a> {
+    pub(crate) key: Cow<'a, str>,
+    /// From the opening quote of the key to the end of the value.
+    pub(crate) whole: Range<usize>,
+    pub(crate) value: Range<usize>,
+}
+
+impl<'a> Members<'a> {
+    /// The members of the object that begins at `at`, after white space.
+    pub(crate) fn new(text: &'a [u8], at: usize) -> Result<Self, Malformed> {
+        let at = skip_white_space(text, at);
+        match text.get(at) {
+            Some(b'{') => Ok(Self { text, at: at + 1, state: State::First }),
+            _ => Err(Malformed),
+        }
+    }
+
+    /// Where the object ended; only after the iterator has.
+    pub(crate) fn end(&self) -> Option<usize> {
+        (self.state == State::Over).then_some(self.at)
+    }
+
+    fn step(&mut self) -> Result<Option<Member<'a>>, Malformed> {
+        let mut at = skip_white_space(self.text, self.at);
+        match (self.text.get(at), self.state) {
+            (_, State::Over) => return Ok(None),
+            (Some(b'}'), _) => {
+                self.at = at + 1;
+                self.state = State::Over;
+                return Ok(None);
+            }
+            (Some(b','), State::Later) => at = skip_white_space(self.text, at + 1),
+            (_, State::Later) => return Err(Malformed),
+            (_, State::First) => {}
+        }
+        let start = at;
+        let key_end = string_end(self.text, start)?;
+        let key = unescape(&self.text[start..key_end])?;
+        at = skip_white_space(self.text, key_end);
+        if self.text.get(at) != Some(&b':') {
+            return Err(Malformed);
+        }
+        at = skip_white_space(self.text, at + 1);
+        let end = value_end(self.text, at)?;
+        self.at = end;
+        self.state = State::Later;
+        Ok(Some(Member { key, whole: start..end, value: at..end }))
+    }
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = Result<Member<'a>, Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let step = self.step();
+        if step.is_err() {
+            self.text = &[];
+            self.state = State::Over;
+        }
+        step.transpose()
+    }
+}
+
+pub(crate) fn skip_white_space(text: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\n' | b'\r' | b'\t') = text.get(at) {
+        at += 1;
+    }
+    at
+}
+
+/// Where the value that starts at `at` ends.
+pub(crate) fn value_end(text: &[u8], at: usize) -> Result<usize, Malformed> {
+    match text.get(at) {
+        Some(b'"') => string_end(text, at),
+        Some(b'{' | b'[') => container_end(text, at),
+        Some(b't' | b'f' | b'n' | b'-' | b'0'..=b'9') => {
+            let length = text[at..].iter().position(|&byte| ends_scalar(byte));
+            Ok(length.map_or(text.len(), |length| at + length))
+        }
+        _ => Err(Malformed),
+    }
+}
+
+/// Whether a number or a word is over at this byte.
+pub(crate) fn ends_scalar(byte: u8) -> bool {
+    matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t')
+}
+
+/// Where the string whose opening quote is at `at` ends, after its closing quote.
+pub(crate) fn string_end(text: &[u8], at: usize) -> Result<usize, Malformed> {
+    if text.get(at) != Some(&b'"') {
+        return Err(Malformed);
+    }
+    let mut at = at + 1;
+    loop {
+        at += memchr2(b'"', b'\\', text.get(at..).ok_or(Malformed)?).ok_or(Malformed)?;
+        if text[at] == b'"' {
+            return Ok(at + 1);
+        }
+        at += 2;
+    }
+}
+
+fn container_end(text: &[u8], at: usize) -> Result<usize, Malformed> {
+    let mut depth = 0_usize;
+    let mut at = at;
+    loop {
+        match text.get(at).ok_or(Malformed)? {
+            b'"' => {
+                at = string_end(text, at)?;
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => {
+                depth -= 1;
+                if depth == 0 {
+                    return Ok(at + 1);
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+/// The text of a JSON string, quotes included; allocates only if there are escapes.
+pub(crate) fn unescape(quoted: &[u8]) -> Result<Cow<'_, str>, Malformed> {
+    let inner = match quoted {
+        [b'"', inner @ .., b'"'] => inner,
+        _ => return Err(Malformed),
+    };
+    if memchr::memchr(b'\\', inner).is_none() {
+        return std::str::from_utf8(inner).map(Cow::Borrowed).map_err(|_| Malformed);
+    }
+    serde_json::from_slice::<String>(quoted).map(Cow::Owned).map_err(|_| Malformed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(text: &str) -> Result<Vec<(String, String)>, Malformed> {
+        Members::new(text.as_bytes(), 0)?
+            .map(|member| {
+                let Member { key, value, .. } = member?;
+                Ok((key.into_owned(), text[value].to_owned()))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn members_come_in_order_with_their_values_untouched() {
+        let text = r#" { "a" : [1, {"b":"]}"}] ,"c":"x\"y\\","d":-1.5e3,"e":{} , "\u0066":null } "#;
+        let expected = [
+            ("a", r#"[1, {"b":"]}"}]"#),
+            ("c", r#""x\"y\\""#),
+            ("d", "-1.5e3"),
+            ("e", "{}"),
+            ("f", "null"),
+        ];
+        let expected = expected.map(|(k, v)| (k.to_owned(), v.to_owned()));
+        assert_eq!(members(text).unwrap(), expected);
+        assert_eq!(members("{}").unwrap(), []);
+    }
+
+    #[test]
+    fn the_end_is_known_after_the_last_member() {
+        let text = br#"{"a":1} rest"#;
+        let mut members = Members::new(text, 0).unwrap();
+        assert_eq!(members.end(), None);
+        assert!(members.next().is_some() && members.next().is_none());
+        assert_eq!(members.end(), Some(7));
+    }
+
+    #[test]
+    fn what_is_not_json_is_malformed_and_never_a_panic() {
+        for bad in [
+            "",
+            "x",
+            "[",
+            "{",
+            "{\"",
+            "{\"a",
+            "{\"a\"",
+            "{\"a\":",
+            "{\"a\":1",
+            "{\"a\":1,",
+            "{a:1}",
+            "{\"a\" 1}",
+            "{\"a\":}",
+            "{\"a\":1 \"b\":2}",
+            "{,}",
+            "{\"a\":\"\\",
+            "{\"a\":{\"b\":[}",
+            "{\"a\":\"\\u00\"",
+            "{\"\\q\":1}",
+            "{1:2}",
+        ] {
+            assert_eq!(members(bad), Err(Malformed), "{bad}");
+        }
+        assert!(members("{\"a\":1,}").is_err(), "a trailing comma");
+    }
+
+    #[test]
+    fn every_prefix_of_a_document_is_malformed() {
+        let text = r#"{"metadata":{"name":"a","labels":{"x":"y\n"}},"spec":[1,2,{"z":null}]}"#;
+        for end in 0..text.len() {
+            assert!(members(&text[..end]).is_err(), "{}", &text[..end]);
+        }
+        assert!(members(text).is_ok());
+    }
+}

@@ -1,0 +1,552 @@
+//! The unit that flows from the wire to caches, handlers and C: [`Object`].
+
+mod dynamic;
+mod key;
+mod meta;
+mod resource;
+
+use std::{
+    any::Any,
+    borrow::Cow,
+    fmt,
+    marker::PhantomData,
+    sync::{Arc, Weak},
+};
+
+use parking_lot::Mutex;
+use serde::{Serialize, Serializer};
+
+use self::meta::{Meta, MetaError};
+pub(crate) use self::resource::{join_api_version, split_api_version};
+pub use self::{
+    dynamic::{DynamicObject, Metadata, OwnerReference, PartialObjectMetadata},
+    key::ObjectKey,
+    meta::Labels,
+    resource::{ApiResource, Body, GroupVersionKind, GroupVersionResource, Resource},
+};
+use crate::{
+    error::{DecodeError, Result},
+    json::scan::Members,
+};
+
+/// One object of the API: its text as the server sent it, its metadata found, its body decoded when
+/// somebody asks.
+///
+/// A handle: cloning it, and [`cast`](Self::cast)ing it to another type, costs one reference count.
+/// Queueing, storing, indexing and selecting by metadata never decode.
+///
+/// # What decoding costs
+///
+/// [`get`](Self::get) decodes on first touch, and whoever holds the object shares that one decode:
+/// about 80 us and 37 KB for a full k8s-openapi `Pod`, a tenth for a struct of a few fields. What
+/// happens to it afterwards is the informer's [`Decoded`] setting.
+///
+/// # Differences from client-go
+///
+/// Typed objects from a cache have no `kind` and `apiVersion` there; here [`kind`](Self::kind) and
+/// [`api_version`](Self::api_version) are always right. Objects cannot be changed in the cache: there
+/// is nothing to copy before use. `metadata.managedFields`, half the size of a typical object, is left
+/// out unless asked for; an update sent without it leaves the server's untouched.
+///
+/// ```
+/// use kinformer::{ApiResource, DynamicObject, Object};
+///
+/// let pods = ApiResource::namespaced("v1", "Pod", "pods");
+/// let text = br#"{"metadata":{"name":"web-0","namespace":"default"},"spec":{"nodeName":"n1"}}"#;
+/// let pod = Object::<DynamicObject>::from_json(&pods, text)?;
+/// assert_eq!((pod.kind(), pod.key().as_str()), ("Pod", "default/web-0"));
+/// assert_eq!(pod.get()?["spec"]["nodeName"], "n1");
+/// # Ok::<(), kinformer::Error>(())
+/// ```
+pub struct Object<K = DynamicObject> {
+    core: Arc<Core>,
+    kind: PhantomData<fn() -> K>,
+}
+
+/// What an informer does with bodies that somebody decoded.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Decoded {
+    /// Keep a decoded body for as long as the object: a second touch is free, and memory grows by what
+    /// was touched.
+    Keep,
+    /// Share a decoded body while somebody holds it, and no longer.
+    #[default]
+    WhileHeld,
+}
+
+/// What all objects of one source have in common.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub(crate) resource: ApiResource,
+    api_version: String,
+    pub(crate) cluster: Arc<str>,
+    pub(crate) decoded: Decoded,
+    pub(crate) keep_managed_fields: bool,
+}
+
+struct Core {
+    origin: Arc<Origin>,
+    text: Box<str>,
+    meta: Meta,
+    key: ObjectKey,
+    slot: Mutex<Slot>,
+}
+
+/// Room for the decode of one type; another type decodes for its caller alone.
+#[derive(Default)]
+enum Slot {
+    #[default]
+    Empty,
+    Kept(Arc<dyn Any + Send + Sync>),
+    Held(Weak<dyn Any + Send + Sync>),
+}
+
+impl Origin {
+    pub(crate) fn new(resource: ApiResource, cluster: Arc<str>) -> Self {
+        Self {
+            api_version: resource.api_version(),
+            resource,
+            cluster,
+            decoded: Decoded::default(),
+            keep_managed_fields: false,
+        }
+    }
+}
+
+impl<K> Object<K> {
+    /// Makes an object of `resource` from its JSON text.
+    ///
+    /// # Errors
+    ///
+    /// If the text is not a JSON object with metadata that has a name.
+    pub fn from_json(resource: &ApiResource, json: &[u8]) -> Result<Self> {
+        let origin = Arc::new(Origin::new(resource.clone(), "".into()));
+        Ok(Self::ingest(&origin, json)?)
+    }
+
+    /// Makes an object from text that arrived, as the rules of its origin say.
+    pub(crate) fn ingest(origin: &Arc<Origin>, json: &[u8]) -> Result<Self, DecodeError> {
+        let (text, meta) = normalise(origin, json).map_err(|reason| {
+            let what = format!("an object of {}", origin.resource);
+            DecodeError::new(what, serde::de::Error::custom(reason))
+        })?;
+        let name = meta.name.of(&text);
+        if name.is_empty() {
+            let what = format!("an object of {}", origin.resource);
+            let reason = serde::de::Error::custom("its metadata has no name");
+            return Err(DecodeError::new(what, reason));
+        }
+        let key = ObjectKey::new(Some(meta.namespace.of(&text)), name);
+        let core = Core { origin: origin.clone(), text, meta, key, slot: Mutex::default() };
+        Ok(Self { core: Arc::new(core), kind: PhantomData })
+    }
+
+    /// The same object seen as another type.
+    #[must_use]
+    pub fn cast<J>(&self) -> Object<J> {
+        Object { core: self.core.clone(), kind: PhantomData }
+    }
+
+    /// `namespace/name`, or `name`.
+    #[must_use]
+    pub fn key(&self) -> &ObjectKey {
+        &self.core.key
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.core.meta.name.of(&self.core.text)
+    }
+
+    /// The namespace; `None` for an object of the whole cluster.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
+        non_empty(self.core.meta.namespace.of(&self.core.text))
+    }
+
+    /// The UID; empty if the object was never stored.
+    #[must_use]
+    pub fn uid(&self) -> &str {
+        self.core.meta.uid.of(&self.core.text)
+    }
+
+    /// The resource version; empty if the object was never stored. Compare for equality only.
+    #[must_use]
+    pub fn resource_version(&self) -> &str {
+        self.core.meta.resource_version.of(&self.core.text)
+    }
+
+    /// The labels.
+    #[must_use]
+    pub fn labels(&self) -> Labels<'_> {
+        Labels { text: self.core.meta.labels.of(&self.core.text) }
+    }
+
+    /// The annotations.
+    #[must_use]
+    pub fn annotations(&self) -> Labels<'_> {
+        Labels { text: self.core.meta.annotations.of(&self.core.text) }
+    }
+
+    /// The objects this one belongs to; decoded for every call.
+    #[must_use]
+    pub fn owner_references(&self) -> Vec<OwnerReference> {
+        let text = self.core.meta.owner_references.of(&self.core.text);
+        serde_json::from_str(text).unwrap_or_default()
+    }
+
+    /// When the object was made, in RFC 3339.
+    #[must_use]
+    pub fn creation_timestamp(&self) -> Option<&str> {
+        non_empty(self.core.meta.creation_timestamp.of(&self.core.text))
+    }
+
+    /// When the object was asked to go, in RFC 3339; it stays until its finalizers are done.
+    #[must_use]
+    pub fn deletion_timestamp(&self) -> Option<&str> {
+        non_empty(self.core.meta.deletion_timestamp.of(&self.core.text))
+    }
+
+    /// The kind, as in `Pod`.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        self.core.origin.resource.kind()
+    }
+
+    /// `v1` or `group/version`.
+    #[must_use]
+    pub fn api_version(&self) -> &str {
+        &self.core.origin.api_version
+    }
+
+    /// The resource it belongs to.
+    #[must_use]
+    pub fn resource(&self) -> &ApiResource {
+        &self.core.origin.resource
+    }
+
+    /// The name of the cluster it came from; empty if it did not come from a client.
+    #[must_use]
+    pub fn cluster(&self) -> &str {
+        &self.core.origin.cluster
+    }
+
+    /// The text as the server sent it, with `apiVersion` and `kind`, without managed fields.
+    #[must_use]
+    pub fn json(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.core.text)
+    }
+
+    fn what(&self) -> String {
+        format!("{} {:?}", self.core.origin.resource, self.core.key.as_str())
+    }
+}
+
+impl<K: Body> Object<K> {
+    /// The decoded object, shared with everybody who holds this object.
+    ///
+    /// # Errors
+    ///
+    /// If the text does not fit `K`: the error names the object, and other objects are not affected.
+    pub fn get(&self) -> Result<Arc<K>, DecodeError> {
+        let kept = match &*self.core.slot.lock() {
+            Slot::Empty => None,
+            Slot::Kept(body) => Some(body.clone()),
+            Slot::Held(body) => body.upgrade(),
+        };
+        if let Some(body) = kept
+            && let Ok(body) = body.downcast::<K>()
+        {
+            return Ok(body);
+        }
+        // Decoding runs code of the user's: not under the lock. Two threads may both do it.
+        let body = Arc::new(self.decode()?);
+        let any: Arc<dyn Any + Send + Sync> = body.clone();
+        *self.core.slot.lock() = match self.core.origin.decoded {
+            Decoded::Keep => Slot::Kept(any),
+            Decoded::WhileHeld => Slot::Held(Arc::downgrade(&any)),
+        };
+        Ok(body)
+    }
+
+    /// Decodes the object anew, to own and to change.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    pub fn decode(&self) -> Result<K, DecodeError> {
+        serde_json::from_str(&self.core.text).map_err(|error| DecodeError::new(self.what(), error))
+    }
+}
+
+impl<K> Clone for Object<K> {
+    fn clone(&self) -> Self {
+        self.cast()
+    }
+}
+
+impl<K> fmt::Debug for Object<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Object")
+            .field("resource", &format_args!("{}", self.resource()))
+            .field("key", self.key())
+            .field("resource_version", &self.resource_version())
+            .finish_non_exhaustive()
+    }
+}
+
+/// As `Pod default/web-0`.
+impl<K> fmt::Display for Object<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind(), self.key())
+    }
+}
+
+/// As its own text, so that an object can be sent back as it came.
+impl<K> Serialize for Object<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &serde_json::value::RawValue =
+            serde_json::from_str(&self.core.text).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+fn non_empty(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
+}
+
+/// The text to keep, and where its metadata is: `apiVersion` and `kind` added where a list left them
+/// out, managed fields cut out, nothing else changed.
+fn normalise(origin: &Origin, json: &[u8]) -> Result<(Box<str>, Meta), &'static str> {
+    const NOT_AN_OBJECT: &str = "not a JSON object";
+    let layout = Layout::find(json).ok_or(NOT_AN_OBJECT)?;
+    let Some(metadata) = layout.metadata else { return Err("it has no metadata") };
+    let mut text = Vec::with_capacity(json.len() + 64);
+    text.push(b'{');
+    if !layout.has_api_version {
+        member(&mut text, "apiVersion", &origin.api_version);
+    }
+    if !layout.has_kind {
+        member(&mut text, "kind", origin.resource.kind());
+    }
+    let shift = text.len();
+    let mut at = layout.start;
+    let mut metadata_at = metadata + shift - at;
+    if !origin.keep_managed_fields
+        && let Some(cut) = layout.managed_fields
+    {
+        text.extend_from_slice(&json[at..cut.start]);
+        // Metadata starts before its own members, so the cut does not move it.
+        at = cut.end;
+    }
+    text.extend_from_slice(&json[at..layout.end]);
+    let meta = match Meta::find(&text, metadata_at) {
+        Err(MetaError::Escaped) => {
+            text = without_escapes(&text).ok_or(NOT_AN_OBJECT)?;
+            metadata_at = Layout::find(&text).and_then(|found| found.metadata).unwrap_or(0);
+            Meta::find(&text, metadata_at)
+        }
+        found => found,
+    };
+    let meta = meta.map_err(|error| match error {
+        MetaError::Malformed => "its metadata is not what metadata is",
+        MetaError::Escaped => "its metadata has characters that no name has",
+    })?;
+    let text = String::from_utf8(text).map_err(|_| "it is not UTF-8")?;
+    Ok((text.into_boxed_str(), meta))
+}
+
+/// Where the parts of an object are that ingest cares about.
+#[derive(Default)]
+struct Layout {
+    /// After the opening brace.
+    start: usize,
+    /// After the closing brace.
+    end: usize,
+    has_api_version: bool,
+    has_kind: bool,
+    metadata: Option<usize>,
+    /// With the comma that separates it from a neighbour.
+    managed_fields: Option<std::ops::Range<usize>>,
+}
+
+impl Layout {
+    fn find(json: &[u8]) -> Option<Self> {
+        let mut layout = Self::default();
+        let mut members = Members::new(json, 0).ok()?;
+        layout.start = crate::json::scan::skip_white_space(json, 0) + 1;
+        for member in members.by_ref() {
+            let member = member.ok()?;
+            match &*member.key {
+                "apiVersion" => layout.has_api_version = true,
+                "kind" => layout.has_kind = true,
+                "metadata" => {
+                    layout.metadata = Some(member.value.start);
+                    layout.managed_fields = managed_fields(json, member.value.start);
+                }
+                _ => {}
+            }
+        }
+        layout.end = members.end()?;
+        Some(layout)
+    }
+}
+
+/// The range of `managedFields` in the metadata at `at`, together with one comma.
+fn managed_fields(json: &[u8], at: usize) -> Option<std::ops::Range<usize>> {
+    let mut previous_end = None;
+    let mut members = Members::new(json, at).ok()?;
+    while let Some(member) = members.next() {
+        let member = member.ok()?;
+        if member.key == "managedFields" {
+            return Some(match previous_end {
+                Some(end) => end..member.whole.end,
+                None => match members.next() {
+                    Some(next) => member.whole.start..next.ok()?.whole.start,
+                    None => member.whole,
+                },
+            });
+        }
+        previous_end = Some(member.whole.end);
+    }
+    None
+}
+
+fn member(text: &mut Vec<u8>, key: &str, value: &str) {
+    // Group, version and kind are the program's or the server's own; quotes in them cannot be.
+    text.extend_from_slice(format!("\"{key}\":{},", serde_json::Value::from(value)).as_bytes());
+}
+
+/// The same JSON with only the escapes that it needs.
+fn without_escapes(text: &[u8]) -> Option<Vec<u8>> {
+    let tree: serde_json::Value = serde_json::from_slice(text).ok()?;
+    serde_json::to_vec(&tree).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin() -> Arc<Origin> {
+        let pods = ApiResource::namespaced("v1", "Pod", "pods");
+        Arc::new(Origin::new(pods, "prod".into()))
+    }
+
+    fn object(json: &str) -> Result<Object, DecodeError> {
+        Object::ingest(&origin(), json.as_bytes())
+    }
+
+    #[test]
+    fn metadata_is_found_without_decoding() {
+        let json = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"b","uid":"u",
+            "resourceVersion":"7","labels":{"app":"web","empty":""},"annotations":{"n":"x\ny"},
+            "creationTimestamp":"2026-01-01T00:00:00Z","deletionTimestamp":null,
+            "ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"ru","controller":true}]}}"#;
+        let object = object(json).unwrap();
+        assert_eq!((object.name(), object.namespace()), ("a", Some("b")));
+        assert_eq!((object.uid(), object.resource_version()), ("u", "7"));
+        assert_eq!(object.labels().get("app").as_deref(), Some("web"));
+        assert_eq!(object.labels().get("empty").as_deref(), Some(""));
+        assert_eq!(object.labels().get("none"), None);
+        assert_eq!(object.annotations().get("n").as_deref(), Some("x\ny"));
+        assert_eq!(object.creation_timestamp(), Some("2026-01-01T00:00:00Z"));
+        assert_eq!(object.deletion_timestamp(), None);
+        assert_eq!(object.owner_references()[0].name, "r");
+        assert_eq!(object.json(), json, "kept as it came");
+        assert_eq!((object.cluster(), object.to_string().as_str()), ("prod", "Pod b/a"));
+    }
+
+    #[test]
+    fn kind_and_api_version_are_right_for_list_items_too() {
+        let item = object(r#" {"metadata":{"name":"a"}} "#).unwrap();
+        assert_eq!((item.kind(), item.api_version()), ("Pod", "v1"));
+        assert_eq!(item.json(), r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}"#);
+        assert_eq!(item.get().unwrap()["kind"], "Pod");
+    }
+
+    #[test]
+    fn managed_fields_are_cut_out_wherever_they_stand() {
+        for (json, expected) in [
+            (
+                r#"{"name":"a","managedFields":[{"x":[1,"]"]}],"uid":"u"}"#,
+                r#"{"name":"a","uid":"u"}"#,
+            ),
+            (r#"{"name":"a" , "managedFields":[]}"#, r#"{"name":"a"}"#),
+            (r#"{"managedFields":[{}] , "name":"a"}"#, r#"{"name":"a"}"#),
+        ] {
+            let json =
+                format!(r#"{{"kind":"Pod","apiVersion":"v1","metadata":{json},"spec":{{}}}}"#);
+            let object = object(&json).unwrap();
+            let expected =
+                format!(r#"{{"kind":"Pod","apiVersion":"v1","metadata":{expected},"spec":{{}}}}"#);
+            assert_eq!(object.json(), expected);
+            assert_eq!(object.name(), "a");
+        }
+    }
+
+    #[test]
+    fn escapes_and_duplicates_are_read_as_json_means_them() {
+        let odd = r#"{"meta\u0064ata":{"name":"x","n\u0061me":"\u0061","namespace":"b","labels":{"a\/b":"c"}}}"#;
+        let object = object(odd).unwrap();
+        assert_eq!(object.key(), &"b/a");
+        assert_eq!(object.labels().get("a/b").as_deref(), Some("c"));
+    }
+
+    #[test]
+    fn what_is_not_an_object_is_an_error_for_it_alone() {
+        for bad in [
+            "",
+            "null",
+            "[]",
+            "3",
+            "{",
+            "{}",
+            r#"{"metadata":3}"#,
+            r#"{"metadata":{}}"#,
+            r#"{"metadata":{"name":""}}"#,
+            r#"{"metadata":{"name":3}}"#,
+            r#"{"metadata":{"name":"a","labels":[]}}"#,
+            r#"{"metadata":{"name":"a\"b"}}"#,
+            r#"{"metadata":{"name":"a"}"#,
+        ] {
+            let error = object(bad).unwrap_err();
+            assert!(error.to_string().contains("pods"), "{bad}: {error}");
+        }
+        assert!(
+            Object::<DynamicObject>::ingest(&origin(), b"{\"metadata\":{\"name\":\"\xff\"}}")
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn a_decode_is_shared_while_somebody_holds_it() {
+        let object = object(r#"{"metadata":{"name":"a"}}"#).unwrap();
+        let (first, second) = (object.get().unwrap(), object.clone().get().unwrap());
+        assert!(Arc::ptr_eq(&first, &second));
+        let lean = object.cast::<PartialObjectMetadata>();
+        assert_eq!(lean.get().unwrap().metadata.name, "a");
+        drop((first, second));
+        assert!(matches!(&*object.core.slot.lock(), Slot::Held(body) if body.upgrade().is_none()));
+    }
+
+    #[test]
+    fn a_kept_decode_outlives_its_holders() {
+        let mut kept = Origin::new(ApiResource::namespaced("v1", "Pod", "pods"), "".into());
+        kept.decoded = Decoded::Keep;
+        let object =
+            Object::<DynamicObject>::ingest(&Arc::new(kept), br#"{"metadata":{"name":"a"}}"#);
+        let object = object.unwrap();
+        let first = Arc::as_ptr(&object.get().unwrap());
+        assert_eq!(Arc::as_ptr(&object.get().unwrap()), first);
+    }
+
+    #[test]
+    fn a_body_that_does_not_fit_its_type_names_the_object() {
+        let object = object(r#"{"metadata":{"name":"a","namespace":"b"}}"#).unwrap();
+        let error = object.cast::<Vec<u8>>().get().unwrap_err();
+        assert_eq!(error.to_string(), "cannot decode pods \"b/a\"");
+        assert!(object.get().is_ok());
+    }
+}
