@@ -1,0 +1,199 @@
+//! The tree shows the architecture: these tests keep it true.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// What each module of `src/` may use. A module that is not here does not exist.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("client", &["config", "error", "json", "object", "selector", "stop", "thread", "yaml"]),
+    ("config", &["error", "stop", "thread", "yaml"]),
+    ("error", &[]),
+    ("json", &[]),
+    ("object", &["error", "json"]),
+    ("selector", &["error"]),
+    ("stop", &["error"]),
+    ("testing", &["config", "error", "json", "selector", "thread", "yaml"]),
+    ("thread", &[]),
+    ("yaml", &[]),
+];
+
+#[test]
+fn modules_use_only_what_is_below_them() {
+    let root_names = root_names();
+    let mut wrong = BTreeSet::new();
+    for (module, file, text) in sources() {
+        if module == "lib" {
+            continue;
+        }
+        let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == module) else {
+            wrong.insert(format!("{}: module {module} is not in MAY_USE", file.display()));
+            continue;
+        };
+        for used in uses(&text) {
+            // `crate::Error` is whatever module `lib.rs` takes it from.
+            let used = root_names.get(&used).unwrap_or(&used);
+            if *used != module && !allowed.contains(&used.as_str()) {
+                wrong.insert(format!("{} uses {used}", file.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_allowed_uses_have_no_cycle() {
+    let mut done: Vec<&str> = Vec::new();
+    while done.len() < MAY_USE.len() {
+        let next = MAY_USE.iter().find(|(module, uses)| {
+            !done.contains(module) && uses.iter().all(|used| done.contains(used))
+        });
+        done.push(next.expect("a cycle among the modules").0);
+    }
+}
+
+#[test]
+fn ureq_is_named_in_one_file() {
+    let naming: Vec<_> = sources()
+        .into_iter()
+        .filter(|(_, _, text)| code(text).contains("ureq::"))
+        .map(|(_, file, _)| file)
+        .collect();
+    assert_eq!(naming, [PathBuf::from("client/transport/mod.rs")]);
+}
+
+#[test]
+fn the_public_interface_names_no_http_tls_or_lock_library() {
+    for (_, file, text) in sources() {
+        for line in code(&text).lines().filter(|line| line.trim_start().starts_with("pub ")) {
+            for foreign in ["ureq", "rustls", "parking_lot", "socket2", "saphyr"] {
+                assert!(!line.contains(foreign), "{}: {line}", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn unsafe_code_lives_in_ffi_only() {
+    for (module, file, text) in sources() {
+        let lifted = text.contains("allow(unsafe_code)") || text.contains("expect(unsafe_code)");
+        assert!(!lifted || module == "ffi", "{}", file.display());
+    }
+}
+
+#[test]
+fn no_file_is_longer_than_anybody_wants_to_read() {
+    for (_, file, text) in sources() {
+        let before_tests = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let lines = before_tests.lines().count();
+        assert!(lines <= 620, "{}: {lines} lines", file.display());
+    }
+}
+
+/// Top-level module, path below `src/` and text of every source file.
+fn sources() -> Vec<(String, PathBuf, String)> {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    let mut folders = vec![src.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let below = path.strip_prefix(&src).unwrap().to_owned();
+                let first = below.iter().next().unwrap().to_str().unwrap();
+                let module = first.trim_end_matches(".rs").to_owned();
+                found.push((module, below, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(found.len() > 20, "the sources were found");
+    found.sort();
+    found
+}
+
+/// Without comments, doc comments and unit tests.
+fn code(text: &str) -> String {
+    let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The names that directly follow `crate::`, those in braces included.
+fn uses(text: &str) -> BTreeSet<String> {
+    let code = code(text);
+    let mut found = BTreeSet::new();
+    // `$crate` in a macro is whatever crate calls it.
+    for (at, _) in code.match_indices("crate::") {
+        if code[..at].ends_with('$') {
+            continue;
+        }
+        let rest = &code[at + "crate::".len()..];
+        if let Some(list) = rest.strip_prefix('{') {
+            found.extend(first_names(list));
+        } else {
+            found.extend(identifier(rest));
+        }
+    }
+    found
+}
+
+/// The first name of each item of a use list, up to its closing brace.
+fn first_names(list: &str) -> Vec<String> {
+    let (mut depth, mut names, mut at_item) = (0, Vec::new(), true);
+    for (at, c) in list.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => at_item = true,
+            c if at_item && !c.is_whitespace() => {
+                names.extend(identifier(&list[at..]));
+                at_item = false;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+fn identifier(text: &str) -> Option<String> {
+    let end = text.find(|c: char| c != '_' && !c.is_alphanumeric()).unwrap_or(text.len());
+    (end > 0).then(|| text[..end].to_owned())
+}
+
+/// The names that `lib.rs` re-exports, and the modules they come from.
+fn root_names() -> BTreeMap<String, String> {
+    let lib = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
+    let list = lib.split("pub use crate::{").nth(1).expect("the list of names in lib.rs");
+    let (mut names, mut module, mut depth) = (BTreeMap::new(), String::new(), 0);
+    let mut word = String::new();
+    for c in list.chars() {
+        if c == '_' || c.is_alphanumeric() {
+            word.push(c);
+            continue;
+        }
+        if !word.is_empty() {
+            if module.is_empty() {
+                module = word.clone();
+            } else {
+                names.insert(word.clone(), module.clone());
+            }
+            word.clear();
+        }
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if c == ',' && depth == 0 || c == '}' && depth == 0 {
+            module.clear();
+        }
+    }
+    assert_eq!(names.get("Error").map(String::as_str), Some("error"));
+    names
+}
