@@ -4,15 +4,11 @@
 
 use std::{
     fmt,
-    io::{self, IsTerminal, PipeReader, PipeWriter, Read, Write},
+    io::{self, IsTerminal},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::JoinHandle,
-    time::{Duration, Instant, SystemTime},
+    process::Command,
+    sync::Arc,
+    time::{Duration, SystemTime},
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
@@ -21,26 +17,17 @@ use serde_json::{Map, Value, json};
 use super::{
     Trust,
     pem::{self, BadIdentity},
+    process::{self, Ended},
     secret::{Secret, is_header_text},
     time::parse_rfc3339,
 };
 use crate::{
     StopToken,
     error::{ConfigError, ConfigErrorKind, Error, Result},
-    thread,
 };
 
 /// How long a plugin that talks to nobody may take.
 const DEADLINE: Duration = Duration::from_secs(60);
-
-/// More output than this is not a credential.
-const MOST_OUTPUT: usize = 1 << 20;
-
-/// How much of the end of a plugin's standard error goes into an error.
-const MOST_COMPLAINT: usize = 4 << 10;
-
-/// The pauses between looks at whether the plugin has ended; they double.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(16));
 
 /// A program that prints credentials, with everything needed to run it.
 ///
@@ -126,39 +113,20 @@ impl ExecPlugin {
 
     /// Runs the plugin and returns its standard output.
     fn output(&self, interactive: bool, deadline: Duration, stop: &StopToken) -> Result<Vec<u8>> {
-        let info = self.info(interactive)?;
-        let cannot_run = |error: io::Error| self.failure(format!("cannot be run: {error}"));
-        let (stdout, child_stdout) =
-            Capture::start("exec-out", Keep::First(MOST_OUTPUT)).map_err(cannot_run)?;
         let mut command = Command::new(&self.command);
         command
             .args(&self.args)
             .envs(self.env.iter().map(|(name, value)| (name, value)))
-            .env("KUBERNETES_EXEC_INFO", info.to_string())
-            .stdin(if interactive { Stdio::inherit() } else { Stdio::null() })
-            .stdout(child_stdout);
-        // A user who is asked for something must see the question.
-        let stderr = if interactive {
-            None
-        } else {
-            let (stderr, child_stderr) =
-                Capture::start("exec-err", Keep::Last(MOST_COMPLAINT)).map_err(cannot_run)?;
-            command.stderr(child_stderr);
-            Some(stderr)
-        };
-
+            .env("KUBERNETES_EXEC_INFO", self.info(interactive)?.to_string());
         log::debug!("running the credential plugin {}", self.command.display());
-        let child = command.spawn().map_err(|error| self.cannot_start(error))?;
-        // Our copies of the plugin's ends.
-        drop(command);
         let deadline = (!interactive).then_some(deadline);
-        let ended = Running(child).wait(deadline, stop);
-        let (output, complete) = stdout.finish();
-        let complaint = stderr.map(|stderr| visible(&stderr.finish().0)).unwrap_or_default();
+        let outcome = process::run(command, interactive, deadline, stop)
+            .map_err(|error| self.cannot_start(&error))?;
+        let complaint = visible(&outcome.stderr);
         for line in complaint.lines() {
             log::debug!("{}: {line}", self.command.display());
         }
-        match ended.map_err(cannot_run)? {
+        match outcome.ended {
             Ended::Stopped => Err(Error::Stopped),
             Ended::TimedOut => {
                 let limit = deadline.unwrap_or_default().as_secs();
@@ -167,10 +135,9 @@ impl ExecPlugin {
             Ended::Exited(status) if !status.success() => {
                 Err(self.failure(said(format!("failed: {status}"), &complaint)))
             }
-            Ended::Exited(_) if !complete => {
-                Err(self.failure(format!("printed more than {MOST_OUTPUT} bytes")))
-            }
-            Ended::Exited(_) => Ok(output),
+            Ended::Exited(_) => outcome.stdout.ok_or_else(|| {
+                self.failure(format!("printed more than {} bytes", process::MOST_OUTPUT))
+            }),
         }
     }
 
@@ -244,7 +211,7 @@ impl ExecPlugin {
         })
     }
 
-    fn cannot_start(&self, error: io::Error) -> Error {
+    fn cannot_start(&self, error: &io::Error) -> Error {
         let mut message = match error.kind() {
             io::ErrorKind::NotFound => "executable not found".to_owned(),
             _ => format!("cannot be run: {error}"),
@@ -319,129 +286,6 @@ impl ClusterInfo {
     }
 }
 
-/// A plugin that is running; it does not outlive this.
-struct Running(Child);
-
-enum Ended {
-    Exited(ExitStatus),
-    Stopped,
-    TimedOut,
-}
-
-impl Running {
-    fn wait(mut self, deadline: Option<Duration>, stop: &StopToken) -> io::Result<Ended> {
-        let deadline = deadline.and_then(|limit| Instant::now().checked_add(limit));
-        let (mut pause, longest) = PAUSES;
-        loop {
-            if let Some(status) = self.0.try_wait()? {
-                return Ok(Ended::Exited(status));
-            }
-            if stop.wait_timeout(pause) {
-                return Ok(Ended::Stopped);
-            }
-            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-                return Ok(Ended::TimedOut);
-            }
-            pause = longest.min(pause * 2);
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if !matches!(self.0.try_wait(), Ok(Some(_))) {
-            // Fails only if it has just ended by itself.
-            let _ = self.0.kill();
-            let _ = self.0.wait();
-        }
-    }
-}
-
-/// Reads one output of a plugin to its end, on a thread.
-///
-/// A process that the plugin left behind may hold the pipe open for ever, so the end is not the end of
-/// the file but a mark that we write ourselves, once the plugin has ended: what the plugin wrote comes
-/// before it. So the thread can always be joined.
-struct Capture {
-    mark: PipeWriter,
-    marked: Arc<AtomicBool>,
-    /// There until it is joined.
-    reader: Option<JoinHandle<(Vec<u8>, bool)>>,
-}
-
-/// Which part of an output to keep when it is long.
-#[derive(Clone, Copy)]
-enum Keep {
-    First(usize),
-    Last(usize),
-}
-
-impl Capture {
-    /// What neither JSON nor a message to a user has in it.
-    const MARK: u8 = 0;
-
-    /// Starts to read from a pipe whose other end is returned too.
-    fn start(name: &str, keep: Keep) -> io::Result<(Self, PipeWriter)> {
-        let (reader, writer) = io::pipe()?;
-        let mark = writer.try_clone()?;
-        let marked = Arc::new(AtomicBool::new(false));
-        let seen = marked.clone();
-        let reader = thread::spawn(name, move || Self::read(reader, &seen, keep))?;
-        Ok((Self { mark, marked, reader: Some(reader) }, writer))
-    }
-
-    fn read(mut pipe: PipeReader, marked: &AtomicBool, keep: Keep) -> (Vec<u8>, bool) {
-        let (mut kept, mut complete) = (Vec::new(), true);
-        let mut chunk = [0; 4096];
-        loop {
-            let length = match pipe.read(&mut chunk) {
-                Ok(length) => length,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => 0,
-            };
-            let chunk = &chunk[..length];
-            let end = chunk
-                .iter()
-                .position(|byte| *byte == Self::MARK)
-                .filter(|_| marked.load(Ordering::SeqCst));
-            kept.extend_from_slice(&chunk[..end.unwrap_or(length)]);
-            match keep {
-                Keep::First(most) if kept.len() > most => {
-                    kept.truncate(most);
-                    complete = false;
-                }
-                Keep::Last(most) if kept.len() > most => {
-                    kept.drain(..kept.len() - most);
-                    complete = false;
-                }
-                _ => {}
-            }
-            if end.is_some() || length == 0 {
-                return (kept, complete);
-            }
-        }
-    }
-
-    /// Returns what was read, and whether that is all; to be called when the plugin has ended.
-    fn finish(mut self) -> (Vec<u8>, bool) {
-        self.end()
-    }
-
-    fn end(&mut self) -> (Vec<u8>, bool) {
-        let Some(reader) = self.reader.take() else { return Default::default() };
-        self.marked.store(true, Ordering::SeqCst);
-        // The reader is there until it sees the mark, so this neither fails nor blocks for long.
-        let _ = self.mark.write_all(&[Self::MARK]);
-        reader.join().unwrap_or_default()
-    }
-}
-
-impl Drop for Capture {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
 /// Text that cannot play tricks on a terminal.
 fn visible(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
@@ -471,4 +315,298 @@ fn is_printable(c: char) -> bool {
 
 fn said(what: String, complaint: &str) -> String {
     if complaint.is_empty() { what } else { format!("{what}; it said: {complaint}") }
+}
+
+#[cfg(all(test, unix, feature = "testing"))]
+mod tests {
+    use std::{
+        fs,
+        time::{Instant, UNIX_EPOCH},
+    };
+
+    use super::{super::scratch::*, *};
+
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    /// A plugin that is a shell script.
+    fn plugin(script: &str) -> ExecPlugin {
+        ExecPlugin {
+            file: Some(Path::new("/home/me/config").into()),
+            field: "users[me].exec".into(),
+            command: "sh".into(),
+            args: vec!["-c".into(), script.into()],
+            env: Vec::new(),
+            api_version: ApiVersion::V1,
+            install_hint: None,
+            interactive: InteractiveMode::Never,
+            cluster: None,
+        }
+    }
+
+    fn answer(status: &Value) -> String {
+        json!({
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "kind": "ExecCredential",
+            "status": status,
+        })
+        .to_string()
+    }
+
+    fn run(script: &str) -> Result<ExecCredential> {
+        plugin(script).run(&StopToken::new())
+    }
+
+    /// What the plugin sees in `KUBERNETES_EXEC_INFO`.
+    fn info_seen_by(plugin: &mut ExecPlugin, interactive: bool) -> Value {
+        plugin.args[1] = "printf %s \"$KUBERNETES_EXEC_INFO\"".into();
+        let output = plugin.output(interactive, LIMIT, &StopToken::new()).unwrap();
+        serde_json::from_slice(&output).unwrap()
+    }
+
+    #[test]
+    fn a_token_and_its_expiry_are_read() {
+        let status = json!({"token": "t0k\n", "expirationTimestamp": "2026-01-31T10:20:30Z"});
+        let credential = run(&format!("printf %s '{}'", answer(&status))).unwrap();
+        assert_eq!(credential.token.as_ref().map(Secret::expose), Some("t0k"));
+        assert!(credential.identity.is_none());
+        let expires = credential.expires.unwrap().duration_since(UNIX_EPOCH).unwrap();
+        assert_eq!(expires.as_secs(), 1_769_854_830);
+        assert!(!format!("{credential:?}").contains("t0k"));
+    }
+
+    #[test]
+    fn a_client_certificate_is_read_and_checked() {
+        let (certificate, key) = certificate();
+        let (_, other_key) = super::super::scratch::certificate();
+        let parse = |status: Value| plugin("").parse(answer(&status).as_bytes());
+        let credential =
+            parse(json!({"clientCertificateData": certificate, "clientKeyData": key})).unwrap();
+        let (found, _) = credential.identity.as_ref().unwrap();
+        assert_eq!(&**found, certificate.trim().as_bytes());
+        assert!(credential.token.is_none() && credential.expires.is_none());
+
+        for (status, why) in [
+            (json!({"clientCertificateData": certificate}), "a certificate without a key"),
+            (json!({"clientKeyData": key}), "a key without a certificate"),
+            (
+                json!({"clientCertificateData": "zzz", "clientKeyData": key}),
+                "clientCertificateData: not PEM",
+            ),
+            (
+                json!({"clientCertificateData": certificate, "clientKeyData": "zzz"}),
+                "clientKeyData: not PEM",
+            ),
+            (
+                json!({"clientCertificateData": certificate, "clientKeyData": other_key}),
+                "clientKeyData: does not fit the certificate",
+            ),
+        ] {
+            let error = parse(status).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_used_is_an_error_that_does_not_repeat_it() {
+        let v1beta1 = answer(&json!({"token": "s3same"})).replace("/v1", "/v1beta1");
+        let no_version = answer(&json!({"token": "s3same"})).replace("apiVersion", "version");
+        let other_kind = answer(&json!({"token": "s3same"})).replace("ExecCred", "TestCred");
+        for (output, why) in [
+            ("", "printed no JSON object"),
+            ("s3same", "printed no JSON object: line 1, column 1"),
+            ("\"s3same\"", "something else than an ExecCredential"),
+            ("{\"token\": \"s3same\"", "printed no JSON object"),
+            (&v1beta1, "another apiVersion than client.authentication.k8s.io/v1"),
+            (&no_version, "another apiVersion"),
+            (&other_kind, "something else than an ExecCredential"),
+            (&answer(&Value::Null), "without a status"),
+            (&answer(&json!("s3same")), "without a status"),
+            (&answer(&json!({})), "neither a token nor a certificate"),
+            (&answer(&json!({"token": ""})), "neither a token nor a certificate"),
+            (&answer(&json!({"token": ["s3same"]})), "status.token that is not a string"),
+            (&answer(&json!({"token": "s3same\r\nX: y"})), "cannot be sent in a header"),
+            (
+                &answer(&json!({"token": "s3same", "expirationTimestamp": "tomorrow"})),
+                "not an RFC 3339 time",
+            ),
+        ] {
+            let error = plugin("").parse(output.as_bytes()).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains(why), "{output}: {text}");
+            let place = "config: /home/me/config: users[me].exec: the plugin sh ";
+            assert!(text.starts_with(place), "{text}");
+            assert!(!format!("{error:?} {text}").contains("s3same"), "{text}");
+            assert!(matches!(error, Error::Config(error) if error.is_plugin_failure()));
+        }
+    }
+
+    #[test]
+    fn the_plugin_is_told_who_asks_and_about_the_cluster_only_if_configured() {
+        let mut plugin = plugin("");
+        assert_eq!(
+            info_seen_by(&mut plugin, false),
+            json!({
+                "kind": "ExecCredential",
+                "apiVersion": "client.authentication.k8s.io/v1",
+                "spec": {"interactive": false},
+            })
+        );
+        let scratch = Scratch::new();
+        plugin.api_version = ApiVersion::V1Beta1;
+        plugin.cluster = Some(ClusterInfo {
+            server: "https://example.com/p".into(),
+            tls_server_name: Some("name".into()),
+            trust: Trust::File(scratch.write("ca", "pem")),
+            proxy_url: Some("http://proxy".into()),
+            disable_compression: true,
+            config: Some(json!({"audience": [1]})),
+        });
+        assert_eq!(
+            info_seen_by(&mut plugin, true),
+            json!({
+                "kind": "ExecCredential",
+                "apiVersion": "client.authentication.k8s.io/v1beta1",
+                "spec": {"interactive": true, "cluster": {
+                    "server": "https://example.com/p",
+                    "tls-server-name": "name",
+                    "certificate-authority-data": "cGVt",
+                    "proxy-url": "http://proxy",
+                    "disable-compression": true,
+                    "config": {"audience": [1]},
+                }},
+            })
+        );
+        let cluster = plugin.cluster.as_mut().unwrap();
+        cluster.trust = Trust::Pem(Arc::from(*b"pem"));
+        let info = info_seen_by(&mut plugin, false);
+        assert_eq!(info["spec"]["cluster"]["certificate-authority-data"], "cGVt");
+        plugin.cluster.as_mut().unwrap().trust = Trust::Insecure;
+        let info = info_seen_by(&mut plugin, false);
+        assert_eq!(info["spec"]["cluster"]["insecure-skip-tls-verify"], true);
+    }
+
+    #[test]
+    fn configured_variables_and_arguments_reach_the_plugin_and_standard_input_does_not() {
+        let mut plugin = plugin("printf '%s/%s/' \"$A\" \"$1\"; test -n \"$PATH\"; cat");
+        plugin.args.extend(["sh".into(), "arg".into()]);
+        plugin.env = vec![("A".into(), "one".into()), ("EMPTY".into(), String::new())];
+        let output = plugin.output(false, LIMIT, &StopToken::new()).unwrap();
+        assert_eq!(output, b"one/arg/");
+        assert!(!format!("{plugin:?}").contains("arg"), "{plugin:?}");
+    }
+
+    #[test]
+    fn a_failing_plugin_is_an_error_with_its_code_and_what_it_said() {
+        let script = "echo s3same; printf 'no \\033[31mlogin\\nat all\\n' >&2; exit 3";
+        let error = run(script).unwrap_err().to_string();
+        assert!(error.contains("the plugin sh failed: exit status: 3; it said: "), "{error}");
+        assert!(error.ends_with("no U+001B[31mlogin\nat all"), "{error}");
+        assert!(!error.contains("s3same"));
+    }
+
+    #[test]
+    fn only_the_end_of_a_long_complaint_is_kept() {
+        let script = "yes noise | head -c 100000 >&2; echo the cause >&2; exit 1";
+        let error = run(script).unwrap_err().to_string();
+        assert!(error.ends_with("the cause") && error.len() < 5000, "{}", error.len());
+    }
+
+    #[test]
+    fn output_without_end_is_an_error_and_not_memory() {
+        let error = run("yes | head -c 2000000").unwrap_err().to_string();
+        assert!(error.contains("printed more than 1048576 bytes"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_executable_is_an_error_with_the_hint() {
+        let mut plugin = plugin("");
+        plugin.command = "/nonexistent/plugin".into();
+        let error = plugin.run(&StopToken::new()).unwrap_err().to_string();
+        assert!(error.ends_with("the plugin /nonexistent/plugin executable not found"), "{error}");
+        plugin.install_hint = Some("Get it at example.com".into());
+        let error = plugin.run(&StopToken::new()).unwrap_err().to_string();
+        assert!(error.ends_with("executable not found. Get it at example.com"), "{error}");
+    }
+
+    #[test]
+    fn a_plugin_may_talk_to_the_user_only_on_a_terminal() {
+        use InteractiveMode::*;
+        let mut plugin = plugin("");
+        for (mode, terminal, interactive) in [
+            (Never, true, Some(false)),
+            (Never, false, Some(false)),
+            (IfAvailable, true, Some(true)),
+            (IfAvailable, false, Some(false)),
+            (Always, true, Some(true)),
+            (Always, false, None),
+        ] {
+            plugin.interactive = mode;
+            let found = plugin.is_interactive(terminal);
+            assert_eq!(found.ok(), interactive, "{mode:?} {terminal}");
+        }
+    }
+
+    #[test]
+    fn a_plugin_that_takes_too_long_is_ended() {
+        let plugin = plugin("echo waiting >&2; exec sleep 100");
+        let limit = Duration::from_millis(200);
+        let error = plugin.output(false, limit, &StopToken::new()).unwrap_err().to_string();
+        assert!(error.contains("did not end within 0 s; it said: waiting"), "{error}");
+    }
+
+    /// The first line that somebody writes to a file.
+    fn line_of(path: &Path) -> String {
+        let pause = StopToken::new();
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            if let Ok(text) = fs::read_to_string(path)
+                && text.ends_with('\n')
+            {
+                return text.trim().to_owned();
+            }
+            assert!(Instant::now() < deadline, "nobody wrote {}", path.display());
+            let _ = pause.wait_timeout(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_stop_ends_a_hanging_plugin_at_once_though_a_grandchild_keeps_its_pipes() {
+        let scratch = Scratch::new();
+        let pid_file = scratch.path("pid");
+        let script =
+            format!("sleep 5 & echo $$ >{}; while :; do sleep 1; done", pid_file.display());
+        let (plugin, stop) = (plugin(&script), StopToken::new());
+        std::thread::scope(|scope| {
+            let running = scope.spawn(|| plugin.run(&stop));
+            let pid = line_of(&pid_file);
+            let started = Instant::now();
+            stop.stop();
+            assert!(running.join().unwrap().unwrap_err().is_stopped());
+            assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+            assert!(!Path::new("/proc").join(pid).exists(), "the plugin is still there");
+        });
+        assert!(
+            plugin.run(&stop).unwrap_err().is_stopped(),
+            "nothing is run under a stopped token"
+        );
+    }
+
+    #[test]
+    fn a_grandchild_that_keeps_the_pipes_does_not_delay_the_answer() {
+        let started = Instant::now();
+        let script = format!("sleep 5 & echo '{}'", answer(&json!({"token": "t0k"})));
+        let credential = run(&script).unwrap();
+        assert_eq!(credential.token.as_ref().map(Secret::expose), Some("t0k"));
+        assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn control_characters_are_shown_and_everything_readable_is_kept() {
+        let readable = "a\tb\nc\r\u{e9}\u{4e2d}\u{1f600} $+\u{a0}";
+        assert_eq!(show_control_characters(readable), readable);
+        assert_eq!(
+            show_control_characters("\u{1b}[1m\u{7}\u{0}\u{202e}\u{9b}"),
+            "U+001B[1mU+0007U+0000U+202EU+009B"
+        );
+    }
 }

@@ -23,9 +23,14 @@ mod material;
 mod merge;
 mod pem;
 mod problems;
+#[cfg_attr(not(feature = "kubeconfig"), allow(dead_code))]
+mod process;
 #[cfg(feature = "kubeconfig")]
 mod resolve;
+#[cfg(all(test, feature = "testing"))]
+mod scratch;
 mod secret;
+#[cfg_attr(not(feature = "kubeconfig"), allow(dead_code))]
 mod time;
 mod url;
 #[cfg(feature = "kubeconfig")]

@@ -1,33 +1,26 @@
-//! stand-in
-#![allow(missing_docs)]
-macro_rules! s {
-    () => {
-        #[derive(Clone, Debug, Default, PartialEq)]
-        pub struct Selector(String, bool);
-        impl Selector {
-            pub fn matches_nothing(&self) -> bool {
-                self.1
-            }
+//! Selecting objects by label and by field.
+//!
+//! Both kinds are parsed once, checked when parsed, and matched without allocating. Their text is the
+//! API server's own syntax, so a selector means the same here and there.
+
+pub mod fields;
+pub mod labels;
+
+#[cfg(test)]
+mod random {
+    /// Numbers that are the same in every run (xorshift).
+    pub(super) struct Random(pub(super) u64);
+
+    impl Random {
+        pub(super) fn below(&mut self, limit: usize) -> usize {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 % limit as u64) as usize
         }
-        impl std::fmt::Display for Selector {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(&self.0)
-            }
+
+        pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+            from[self.below(from.len())]
         }
-        pub fn parse(t: &str) -> crate::Result<Selector> {
-            Ok(Selector(t.into(), false))
-        }
-        pub fn nothing() -> Selector {
-            Selector(String::new(), true)
-        }
-        pub fn everything() -> Selector {
-            Selector::default()
-        }
-    };
-}
-pub mod labels {
-    s! {}
-}
-pub mod fields {
-    s! {}
+    }
 }
