@@ -44,7 +44,10 @@ fn main() -> Result<()> {
     api.delete_with("kinformer-example", &DeleteOptions::new().grace_period_seconds(0))?;
     println!("  deleted it");
 
-    println!("\n{:<36} {:<12} {:<36} {:<10} KIND", "NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED");
+    println!(
+        "\n{:<36} {:<12} {:<36} {:<10} KIND",
+        "NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED"
+    );
     let resources = client.discovery().preferred_resources()?;
     for found in &resources {
         println!(

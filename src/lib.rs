@@ -61,8 +61,8 @@
 //!
 //! - `kubeconfig` (default): kubeconfig files and YAML manifests.
 //! - `k8s-openapi` (default): [`Resource`] for the kinds of that crate, which is re-exported as
-//!   [`kinformer::k8s_openapi`](k8s_openapi) so that versions cannot drift apart.
-//! - `testing`: [`testing`], a Kubernetes API server inside the process.
+//!   `kinformer::k8s_openapi` so that versions cannot drift apart.
+//! - `testing`: `kinformer::testing`, a Kubernetes API server inside the process.
 //!
 //! # Kubernetes versions
 //!

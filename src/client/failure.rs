@@ -65,15 +65,19 @@ fn generic(answer: &Answer<'_>, body: &[u8]) -> Status {
         message.push(')');
     }
     let mut status = Status::failure(answer.code, reason, message);
-    let mut cause = StatusCause::default();
-    cause.reason = "UnexpectedServerResponse".into();
-    cause.message = text.into();
-    let mut details = StatusDetails::default();
-    details.group = group.clone();
-    details.kind = resource.clone();
-    details.name = name.clone();
-    details.causes = vec![cause];
-    details.retry_after_seconds = answer.retry_after.unwrap_or(0);
+    let cause = StatusCause {
+        reason: "UnexpectedServerResponse".into(),
+        message: text.into(),
+        ..StatusCause::default()
+    };
+    let details = StatusDetails {
+        group: group.clone(),
+        kind: resource.clone(),
+        name: name.clone(),
+        causes: vec![cause],
+        retry_after_seconds: answer.retry_after.unwrap_or(0),
+        ..StatusDetails::default()
+    };
     status.details = Some(details);
     status
 }

@@ -156,10 +156,7 @@ fn container_end(text: &[u8], at: usize) -> Result<usize, Malformed> {
 
 /// The text of a JSON string, quotes included; allocates only if there are escapes.
 pub(crate) fn unescape(quoted: &[u8]) -> Result<Cow<'_, str>, Malformed> {
-    let inner = match quoted {
-        [b'"', inner @ .., b'"'] => inner,
-        _ => return Err(Malformed),
-    };
+    let [b'"', inner @ .., b'"'] = quoted else { return Err(Malformed) };
     if memchr::memchr(b'\\', inner).is_none() {
         return std::str::from_utf8(inner).map(Cow::Borrowed).map_err(|_| Malformed);
     }
