@@ -30,6 +30,8 @@ mod resolve;
 #[cfg(all(test, feature = "testing"))]
 mod scratch;
 mod secret;
+#[cfg(all(test, feature = "testing"))]
+mod tests;
 #[cfg_attr(not(feature = "kubeconfig"), allow(dead_code))]
 mod time;
 mod url;
@@ -413,19 +415,4 @@ fn user_agent_of(program: &str) -> String {
 /// API servers indent their answers for these, which costs both sides.
 fn is_pretty_printed_for(user_agent: &str) -> bool {
     ["curl", "Wget", "Mozilla"].iter().any(|prefix| user_agent.starts_with(prefix))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_user_agent_names_the_program_and_is_never_one_that_servers_indent_for() {
-        let platform = format!("({}/{})", std::env::consts::OS, std::env::consts::ARCH);
-        let library = format!("kinformer/{}", env!("CARGO_PKG_VERSION"));
-        assert_eq!(user_agent_of("my prog\n"), format!("my_prog_ {platform} {library}"));
-        assert_eq!(user_agent_of("curl-like"), format!("{library} {platform} curl-like"));
-        assert_eq!(user_agent_of(""), format!("{library} {platform}"));
-        assert!(!default_user_agent().is_empty());
-    }
 }
