@@ -169,7 +169,11 @@ impl ConfigBuilder {
 
     /// Expects this name in the server's certificate. Defaults to the server's host.
     pub fn tls_server_name(mut self, name: impl Into<String>) -> Self {
-        self.config.tls_server_name = Some(name.into());
+        let name = name.into();
+        if let Err(why) = pem::check_server_name(&name) {
+            self.problems.add("tls_server_name", why);
+        }
+        self.config.tls_server_name = Some(name);
         self
     }
 
