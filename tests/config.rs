@@ -1,6 +1,8 @@
 //! Configuration through the public API: every bad kubeconfig is an error that names file and field,
 //! and none repeats a secret.
 
+#![allow(clippy::unwrap_used, reason = "a failed setup fails the test")]
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -10,7 +12,7 @@ use std::{
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use kinformer::{
     Error,
-    config::{Config, Impersonate, Timeouts},
+    config::{Config, Impersonate, PluginPolicy, Timeouts},
 };
 use rcgen::{CertificateParams, KeyPair};
 
@@ -405,9 +407,23 @@ fn the_files_the_table_starts_from_are_good() {
         assert_eq!((config.server().as_str(), config.cluster()), ("https://example.com", "c"));
         assert!(!format!("{config:?} {config:#?}").contains(SECRET));
     }
-    let plugin = exec(&format!("{EXEC_V1}, command: plugin, interactiveMode: Never"));
-    let config = Config::from_kubeconfig_str(&plugin, None).unwrap();
+    assert!(Config::from_kubeconfig_str(&user("as: jane"), None).is_ok(), "nothing else is needed");
+}
+
+#[test]
+fn a_program_can_forbid_plugins() {
+    let text = exec(&format!("{EXEC_V1}, command: plugin, interactiveMode: Never"));
+    let load = |policy| Config::loader().plugins(policy).load_str(&text);
+    let config = load(PluginPolicy::AllowAll).unwrap();
     assert!(!format!("{config:?} {config:#?}").contains(SECRET));
+    assert!(load(PluginPolicy::AllowOnly(vec!["plugin".into()])).is_ok());
+    for policy in [PluginPolicy::DenyAll, PluginPolicy::AllowOnly(vec!["other".into()])] {
+        let error = load(policy).unwrap_err().to_string();
+        let why = "users[u].exec.command: line 12: the program does not allow the plugin plugin";
+        assert!(error.contains(why), "{error}");
+    }
+    let beside_a_token = text.replace("exec:", &format!("token: {SECRET}, exec:"));
+    assert!(Config::loader().plugins(PluginPolicy::DenyAll).load_str(&beside_a_token).is_ok());
 }
 
 #[test]

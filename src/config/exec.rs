@@ -317,7 +317,8 @@ fn said(what: String, complaint: &str) -> String {
     if complaint.is_empty() { what } else { format!("{what}; it said: {complaint}") }
 }
 
-#[cfg(all(test, unix, feature = "testing"))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::{
         fs,

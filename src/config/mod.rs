@@ -22,15 +22,17 @@ mod material;
 #[cfg(feature = "kubeconfig")]
 mod merge;
 mod pem;
+#[cfg(feature = "kubeconfig")]
+mod policy;
 mod problems;
 #[cfg_attr(not(feature = "kubeconfig"), allow(dead_code))]
 mod process;
 #[cfg(feature = "kubeconfig")]
 mod resolve;
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
 mod scratch;
 mod secret;
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
 mod tests;
 #[cfg_attr(not(feature = "kubeconfig"), allow(dead_code))]
 mod time;
@@ -44,14 +46,14 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 pub use self::builder::ConfigBuilder;
 use self::environment::Environment;
-#[cfg(feature = "kubeconfig")]
-pub use self::loader::Loader;
 #[allow(unused_imports, reason = "the client uses them")]
 pub(crate) use self::{
     exec::{ExecCredential, ExecPlugin},
     secret::Secret,
     url::{ProxyScheme, ProxyUrl, ServerUrl},
 };
+#[cfg(feature = "kubeconfig")]
+pub use self::{loader::Loader, policy::PluginPolicy};
 use crate::error::Result;
 
 /// Which API server to talk to, and as whom.
@@ -202,7 +204,6 @@ impl Config {
     }
 
     /// Starts from this configuration, to change some of it.
-    #[must_use]
     pub fn to_builder(&self) -> ConfigBuilder {
         ConfigBuilder::from(self.clone())
     }

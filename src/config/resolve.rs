@@ -75,7 +75,7 @@ pub(super) fn resolve(
         config.default_namespace = namespace;
     }
     let user_path = owner("users", user_name.as_ref());
-    user::apply(&user, &user_path, &cluster, &mut config, &mut problems);
+    user::apply(&user, &user_path, &cluster, &overrides.plugins, &mut config, &mut problems);
     let config = problems.finish(config)?;
     Ok(without_credentials_in_the_clear(config, &cluster_path, &user_path))
 }
