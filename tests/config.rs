@@ -4,8 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a failed setup fails the test")]
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
+    process::Command,
     time::Duration,
 };
 
@@ -14,6 +15,7 @@ use kinformer::{
     Error,
     config::{Config, Impersonate, PluginPolicy, Timeouts},
 };
+use parking_lot::Mutex;
 use rcgen::{CertificateParams, KeyPair};
 
 /// Stands in every field that holds a credential; no output may have it.
@@ -545,4 +547,75 @@ fn the_builder_names_every_bad_argument_at_once() {
         assert!(text.contains(fragment), "{text}\nhas no {fragment:?}");
     }
     assert!(!format!("{error:?} {text}").contains(SECRET));
+}
+
+/// Keeps what is logged.
+struct Log(Mutex<Vec<String>>);
+
+static LOG: Log = Log(Mutex::new(Vec::new()));
+
+impl log::Log for Log {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        self.0.lock().push(format!("{} {}", record.level(), record.args()));
+    }
+
+    fn flush(&self) {}
+}
+
+#[test]
+fn what_is_insecure_or_left_out_is_logged_without_secrets() {
+    log::set_logger(&LOG).unwrap();
+    log::set_max_level(log::LevelFilter::Trace);
+    let insecure = cluster("insecure-skip-tls-verify: true").replace("name: c", "name: open");
+    let insecure = insecure.replace("cluster: c", "cluster: open");
+    Config::from_kubeconfig_str(&insecure, None).unwrap();
+    let clear = user(&format!("username: me, password: {SECRET}")).replace("https:", "http:");
+    Config::from_kubeconfig_str(&clear, None).unwrap();
+    Config::builder("https://unverified").insecure_skip_tls_verify().build().unwrap();
+
+    let log = LOG.0.lock();
+    for line in [
+        "WARN clusters[open]: insecure-skip-tls-verify: the server's certificate is not verified",
+        "WARN users[u].username is not used: clusters[c].server is not https",
+        "WARN the certificate of https://unverified is not verified",
+    ] {
+        assert!(log.iter().any(|logged| logged == line), "{log:#?}\nhas no {line}");
+    }
+    assert!(!format!("{log:?}").contains(SECRET));
+}
+
+#[test]
+fn infer_reads_the_environment_of_the_process() {
+    const CHILD: &str = "KINFORMER_TEST_INFER";
+    if env::var_os(CHILD).is_some() {
+        let config = Config::infer().unwrap();
+        assert_eq!(config.server(), Config::from_kubeconfig().unwrap().server());
+        println!("found {}", config.cluster());
+        return;
+    }
+    let directory = directory("infer");
+    let (listed, home) = (directory.join("listed"), directory.join(".kube"));
+    fs::write(&listed, replaced("name: c", "name: listed").replace(" c,", " listed,")).unwrap();
+    fs::create_dir_all(&home).unwrap();
+    fs::write(home.join("config"), replaced("name: c", "name: home").replace(" c,", " home,"))
+        .unwrap();
+    for (kubeconfig, found) in [(Some(listed), "found listed"), (None, "found home")] {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command
+            .args(["--exact", "infer_reads_the_environment_of_the_process", "--nocapture"])
+            .env(CHILD, "1")
+            .env("HOME", &directory)
+            .env_remove("KUBERNETES_SERVICE_HOST")
+            .env_remove("KUBECONFIG");
+        if let Some(kubeconfig) = kubeconfig {
+            command.env("KUBECONFIG", kubeconfig);
+        }
+        let output = command.output().unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && printed.contains(found), "{output:?}");
+    }
 }
