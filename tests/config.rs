@@ -1,5 +1,5 @@
-//! Configuration through the public API: every bad kubeconfig is an error that names file and field,
-//! and none repeats a secret.
+//! Configuration through the public API: every bad kubeconfig is an error that names file and
+//! field, and none repeats a secret.
 
 #![allow(clippy::unwrap_used, reason = "a failed setup fails the test")]
 

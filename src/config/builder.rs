@@ -208,9 +208,11 @@ impl ConfigBuilder {
         self
     }
 
-    /// What goes into the `User-Agent` header. Defaults to the program, the platform and this library.
+    /// What goes into the `User-Agent` header. Defaults to the program, the platform and this
+    /// library.
     ///
-    /// It must not begin with `curl`, `Wget` or `Mozilla`: API servers indent their answers for those.
+    /// It must not begin with `curl`, `Wget` or `Mozilla`: API servers indent their answers for
+    /// those.
     pub fn user_agent(mut self, user_agent: impl Into<String>) -> Self {
         self.config.user_agent = user_agent.into();
         let user_agent = &self.config.user_agent;

@@ -18,15 +18,17 @@ use crate::error::{ConfigError, ConfigErrorKind, Result};
 /// Finds a [`Config`], with what kubectl's global flags choose; from [`Config::loader`].
 ///
 /// The sources, in order: the file given with [`path`](Self::path) and nothing else; the files in
-/// `KUBECONFIG`; the cluster the program runs in; `~/.kube/config`. Several files in `KUBECONFIG` are
-/// merged: the first that names a cluster, a user or a context defines it, and the first with a
-/// `current-context` chooses. Naming a context, cluster or user skips the cluster the program runs in.
+/// `KUBECONFIG`; the cluster the program runs in; `~/.kube/config`. Several files in `KUBECONFIG`
+/// are merged: the first that names a cluster, a user or a context defines it, and the first with a
+/// `current-context` chooses. Naming a context, cluster or user skips the cluster the program runs
+/// in.
 ///
 /// What is set here takes precedence over what is found. Settings that belong together go together:
 /// another server does away with the `tls-server-name` of the file, any setting about certificate
 /// authorities does away with all of the file's, and so on.
 ///
-/// A file is YAML or JSON, UTF-8 or UTF-16, of at most 3 MiB; the files it names are at most 16 MiB each.
+/// A file is YAML or JSON, UTF-8 or UTF-16, of at most 3 MiB; the files it names are at most 16 MiB
+/// each.
 ///
 /// ```no_run
 /// use kinformer::config::Config;

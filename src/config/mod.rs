@@ -1,12 +1,12 @@
 //! Which API server to talk to, and as whom.
 //!
-//! [`Config::infer`] finds the configuration as kubectl and in-cluster programs do; [`Config::loader`]
-//! adds what kubectl's global flags do (`--kubeconfig`, `--context`, `--server`, ...);
-//! [`Config::builder`] starts from nothing but an address.
+//! [`Config::infer`] finds the configuration as kubectl and in-cluster programs do;
+//! [`Config::loader`] adds what kubectl's global flags do (`--kubeconfig`, `--context`, `--server`,
+//! ...); [`Config::builder`] starts from nothing but an address.
 //!
 //! Whatever the source, a bad value is an error that names the file and the field, all problems at
-//! once, and never shows a credential. Files named by a configuration are checked when it is loaded and
-//! read again later, when they change.
+//! once, and never shows a credential. Files named by a configuration are checked when it is loaded
+//! and read again later, when they change.
 
 mod builder;
 mod environment;
@@ -65,8 +65,8 @@ use crate::error::Result;
 /// - [`infer`](Self::infer) prefers the cluster the program runs in to `~/.kube/config`; client-go
 ///   reads the home file first.
 /// - A key that is there twice in one mapping is an error; kubectl takes the last.
-/// - A token for a server spoken to over plain `http` is dropped, as it is by kubectl, but a warning
-///   says so.
+/// - A token for a server spoken to over plain `http` is dropped, as it is by kubectl, but a
+///   warning says so.
 /// - Certificates and keys are parsed when the configuration is loaded, not at the first request.
 ///
 /// ```no_run
@@ -109,7 +109,8 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// If there is nothing ([`is_empty`](crate::ConfigError::is_empty)), or what there is cannot be used.
+    /// If there is nothing ([`is_empty`](crate::ConfigError::is_empty)), or what there is cannot be
+    /// used.
     #[doc(alias = "BuildConfigFromFlags")]
     pub fn infer() -> Result<Self> {
         #[cfg(feature = "kubeconfig")]
@@ -369,8 +370,8 @@ pub struct Timeouts {
     pub request: Duration,
     /// One page of a list. Defaults to 120 seconds.
     pub list_page: Duration,
-    /// How long the body of a watch or a list may be silent. Defaults to 90 seconds, since a healthy
-    /// watch says something about once a minute.
+    /// How long the body of a watch or a list may be silent. Defaults to 90 seconds, since a
+    /// healthy watch says something about once a minute.
     pub watch_idle: Duration,
     /// How long a peer may leave packets unanswered. Defaults to 30 seconds.
     #[doc(alias = "TCP_USER_TIMEOUT")]

@@ -151,7 +151,8 @@ fn several_files_are_merged_and_the_first_that_names_an_entry_defines_it_whole()
         "third",
         "current-context: third\n\
          users: [{name: u, user: {as: third}}, {name: other, user: {token: third}}]\n\
-         contexts: [{name: second, context: {cluster: none}}, {name: third, context: {cluster: c, user: other}}]\n",
+         contexts: [{name: second, context: {cluster: none}},\n\
+         {name: third, context: {cluster: c, user: other}}]\n",
     );
     let missing = scratch.path("missing");
     let environment = with_kubeconfig(nowhere(), &[&first, &missing, &second, &third]);
