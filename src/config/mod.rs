@@ -46,7 +46,6 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 pub use self::builder::ConfigBuilder;
 use self::environment::Environment;
-#[allow(unused_imports, reason = "the client uses them")]
 pub(crate) use self::{
     exec::{ExecCredential, ExecPlugin},
     secret::Secret,
