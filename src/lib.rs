@@ -80,6 +80,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod cache;
 mod client;
 pub mod config;
 mod error;
@@ -87,6 +88,7 @@ mod json;
 mod object;
 pub mod selector;
 mod stop;
+mod sync;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod thread;

@@ -4,6 +4,7 @@ mod parser;
 mod validate;
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap},
     fmt,
     hash::BuildHasher,
@@ -67,7 +68,7 @@ pub enum Operator {
 /// Something that has labels.
 pub trait LabelSet {
     /// The value of a label, or `None` if it is not there.
-    fn get(&self, key: &str) -> Option<&str>;
+    fn get(&self, key: &str) -> Option<Cow<'_, str>>;
 }
 
 /// Selects every object.
@@ -240,6 +241,7 @@ impl Requirement {
     /// Whether an object with these labels fulfils the condition.
     pub fn matches<L: LabelSet + ?Sized>(&self, labels: &L) -> bool {
         let label = labels.get(&self.key);
+        let label = label.as_deref();
         let listed = |label: &str| self.values.iter().any(|value| value == label);
         match self.operator {
             Operator::Equals | Operator::DoubleEquals | Operator::In => label.is_some_and(listed),
@@ -309,32 +311,32 @@ impl Requirement {
 }
 
 impl LabelSet for BTreeMap<String, String> {
-    fn get(&self, key: &str) -> Option<&str> {
-        Self::get(self, key).map(String::as_str)
+    fn get(&self, key: &str) -> Option<Cow<'_, str>> {
+        Self::get(self, key).map(|value| value.as_str().into())
     }
 }
 
 impl<S: BuildHasher> LabelSet for HashMap<String, String, S> {
-    fn get(&self, key: &str) -> Option<&str> {
-        Self::get(self, key).map(String::as_str)
+    fn get(&self, key: &str) -> Option<Cow<'_, str>> {
+        Self::get(self, key).map(|value| value.as_str().into())
     }
 }
 
 impl<K: AsRef<str>, V: AsRef<str>> LabelSet for [(K, V)] {
-    fn get(&self, key: &str) -> Option<&str> {
-        self.iter().find(|(name, _)| name.as_ref() == key).map(|(_, value)| value.as_ref())
+    fn get(&self, key: &str) -> Option<Cow<'_, str>> {
+        self.iter().find(|(name, _)| name.as_ref() == key).map(|(_, value)| value.as_ref().into())
     }
 }
 
 impl<K: AsRef<str>, V: AsRef<str>, const N: usize> LabelSet for [(K, V); N] {
-    fn get(&self, key: &str) -> Option<&str> {
+    fn get(&self, key: &str) -> Option<Cow<'_, str>> {
         LabelSet::get(self.as_slice(), key)
     }
 }
 
 /// `None` has no labels.
 impl<L: LabelSet + ?Sized> LabelSet for Option<&L> {
-    fn get(&self, key: &str) -> Option<&str> {
+    fn get(&self, key: &str) -> Option<Cow<'_, str>> {
         self.and_then(|labels| labels.get(key))
     }
 }

@@ -1,0 +1,574 @@
+//! The queue between whoever sees changes and whoever applies them.
+
+use std::{collections::VecDeque, fmt, mem};
+
+use super::{
+    delta::{Deleted, Delta, Deltas, Popped},
+    key_table::{KeyHash, KeyTable},
+    replace::Replacing,
+};
+use crate::{
+    error::Result,
+    object::ObjectKey,
+    sync::{Condvar, Mutex},
+};
+
+/// Entries beyond this are given back when a burst is over.
+const KEPT_CAPACITY: usize = 1024;
+
+type KeyFunction<T> = Box<dyn Fn(&T) -> ObjectKey + Send + Sync>;
+type Transform<T> = Box<dyn Fn(T) -> Result<T> + Send + Sync>;
+type Unchanged<T> = Box<dyn Fn(&T, &T) -> bool + Send + Sync>;
+
+/// A queue of objects, each with the list of what happened to it since it was last taken.
+///
+/// Producers [`add`](Self::add), [`update`](Self::update), [`delete`](Self::delete) and
+/// [`replace`](Self::replace); a consumer [`pop`](Self::pop)s one object at a time with all its
+/// [`Deltas`]. An object that is queued keeps its place when more happens to it. Works with any
+/// `T: Clone`, alone or as the queue of an informer.
+///
+/// With [`known_objects`](DeltaFifoBuilder::known_objects), the store that the consumer keeps up to
+/// date, the queue also finds out what a new list leaves out, and tells those objects as
+/// [`Deleted::FinalStateUnknown`]: no deletion is lost, however long nobody was looking.
+///
+/// ```
+/// use kinformer::cache::{DeltaFifo, Delta};
+///
+/// #[derive(Clone, Debug, PartialEq)]
+/// struct Item { name: &'static str, value: u32 }
+///
+/// let fifo = DeltaFifo::new(|item: &Item| item.name);
+/// fifo.add(Item { name: "a", value: 1 })?;
+/// fifo.add(Item { name: "b", value: 2 })?;
+/// fifo.update(Item { name: "a", value: 3 })?;
+///
+/// let popped = fifo.pop().expect("not closed");
+/// assert_eq!(popped.key, "a");
+/// assert_eq!(popped.deltas.len(), 2);
+/// assert_eq!(popped.deltas.newest(), &Delta::Updated(Item { name: "a", value: 3 }));
+/// # Ok::<(), kinformer::Error>(())
+/// ```
+///
+/// # Blocking
+///
+/// [`pop`](Self::pop) and [`pop_with`](Self::pop_with) block until there is something or the queue is
+/// [closed](Self::close). Nothing else blocks, and a slow consumer does not block producers.
+///
+/// # Differences from client-go
+///
+/// - The consumer's callback runs without the queue's lock. Meanwhile its key counts as known, with the
+///   newest object that was popped, so that nothing is lost in between.
+/// - The queue [has synced](Self::has_synced) when the last object of the first list has been
+///   *processed*, not when it is about to be.
+/// - [`begin_replace`](Self::begin_replace) takes a list object by object as it arrives.
+/// - A transform runs before the lock is taken, once for each object.
+pub struct DeltaFifo<T> {
+    pub(super) options: Options<T>,
+    pub(super) state: Mutex<State<T>>,
+    /// Something was queued, or the queue was closed.
+    work_or_close: Condvar,
+}
+
+pub(super) struct Options<T> {
+    key: KeyFunction<T>,
+    known: Option<Box<dyn KnownObjects<T>>>,
+    transform: Option<Transform<T>>,
+    unchanged: Option<Unchanged<T>>,
+    emit_replaced: bool,
+}
+
+/// The objects that the consumer of a queue has applied.
+///
+/// Called with the queue's lock held: it must not call the queue.
+#[doc(alias = "KeyListerGetter")]
+pub trait KnownObjects<T>: Send + Sync + 'static {
+    /// The keys of all of them.
+    fn keys(&self) -> Vec<ObjectKey>;
+
+    /// The one of this key.
+    fn get(&self, key: &ObjectKey) -> Option<T>;
+}
+
+/// Makes a [`DeltaFifo`].
+#[must_use]
+pub struct DeltaFifoBuilder<T>(Options<T>);
+
+impl<T: Clone + 'static> DeltaFifoBuilder<T> {
+    /// The objects that the consumer has applied. Defaults to none, and then only what is queued counts
+    /// as known.
+    pub fn known_objects(mut self, known: impl KnownObjects<T>) -> Self {
+        self.0.known = Some(Box::new(known));
+        self
+    }
+
+    /// Whether objects of a list are told as [`Delta::Replaced`] rather than [`Delta::Sync`]. Defaults
+    /// to no.
+    pub fn emit_replaced(mut self, emit: bool) -> Self {
+        self.0.emit_replaced = emit;
+        self
+    }
+
+    /// Changes each object before it is queued; what it fails on is not queued. It must not change the
+    /// key. Defaults to no change.
+    pub fn transform(mut self, change: impl Fn(T) -> Result<T> + Send + Sync + 'static) -> Self {
+        self.0.transform = Some(Box::new(change));
+        self
+    }
+
+    /// Says whether a listed object is the same as the known one, which is then queued in its place, so
+    /// that there are not two copies of it. Defaults to never.
+    pub fn unchanged(mut self, same: impl Fn(&T, &T) -> bool + Send + Sync + 'static) -> Self {
+        self.0.unchanged = Some(Box::new(same));
+        self
+    }
+
+    /// Makes the queue.
+    pub fn build(self) -> DeltaFifo<T> {
+        DeltaFifo {
+            options: self.0,
+            state: Mutex::new(State::new()),
+            work_or_close: Condvar::new(),
+        }
+    }
+}
+
+impl<T: Clone + 'static> DeltaFifo<T> {
+    /// A queue of objects that `key` tells apart, without known objects.
+    #[doc(alias = "NewDeltaFIFO")]
+    pub fn new<R: Into<ObjectKey>>(key: impl Fn(&T) -> R + Send + Sync + 'static) -> Self {
+        Self::builder(key).build()
+    }
+
+    /// A queue of objects that `key` tells apart, with more to say about it.
+    #[doc(alias = "NewDeltaFIFOWithOptions")]
+    pub fn builder<R: Into<ObjectKey>>(
+        key: impl Fn(&T) -> R + Send + Sync + 'static,
+    ) -> DeltaFifoBuilder<T> {
+        DeltaFifoBuilder(Options {
+            key: Box::new(move |object| key(object).into()),
+            known: None,
+            transform: None,
+            unchanged: None,
+            emit_replaced: false,
+        })
+    }
+
+    /// Queues an object that was added.
+    ///
+    /// # Errors
+    ///
+    /// If the transform fails.
+    pub fn add(&self, object: T) -> Result<()> {
+        let (key, object) = self.options.prepare(object)?;
+        self.change(|state, _| state.enqueue(key, Delta::Added(object)));
+        Ok(())
+    }
+
+    /// Queues an object that was changed.
+    ///
+    /// # Errors
+    ///
+    /// If the transform fails.
+    pub fn update(&self, object: T) -> Result<()> {
+        let (key, object) = self.options.prepare(object)?;
+        self.change(|state, _| state.enqueue(key, Delta::Updated(object)));
+        Ok(())
+    }
+
+    /// Queues the deletion of an object, unless nothing is known of it.
+    ///
+    /// # Errors
+    ///
+    /// If the transform fails.
+    pub fn delete(&self, object: T) -> Result<()> {
+        let (key, object) = self.options.prepare(object)?;
+        self.change(|state, options| {
+            if state.is_queued(&key) || options.known_object(state, &key).is_some() {
+                state.enqueue(key, Delta::Deleted(Deleted::Known(object)));
+            }
+        });
+        Ok(())
+    }
+
+    /// Queues every object of a list, and the deletion of every other object that is known.
+    ///
+    /// # Errors
+    ///
+    /// If the transform fails; nothing is queued then.
+    pub fn replace(&self, objects: impl IntoIterator<Item = T>) -> Result<()> {
+        let objects: Result<Vec<_>> =
+            objects.into_iter().map(|object| self.options.prepare(object)).collect();
+        let mut replacing = Replacing::default();
+        let mut state = self.state.lock();
+        for (key, object) in objects? {
+            replacing.item(&mut state, &self.options, key, object);
+        }
+        replacing.finish(&mut state, &self.options);
+        self.work_or_close.notify_all();
+        Ok(())
+    }
+
+    /// Queues every known object again that has nothing queued.
+    pub fn resync(&self) {
+        let mut state = self.state.lock();
+        for key in self.options.known_keys(&state) {
+            if !state.is_queued(&key)
+                && let Some(object) = self.options.known_object(&state, &key)
+            {
+                state.enqueue(key, Delta::Sync(object));
+            }
+        }
+        self.work_or_close.notify_all();
+    }
+
+    /// Takes the first object in line, with everything that happened to it.
+    ///
+    /// `None` means that the queue is closed and empty. To apply what was popped to the known objects,
+    /// use [`pop_with`](Self::pop_with), which knows when that is done.
+    ///
+    /// # Blocking
+    ///
+    /// Until there is something, or the queue is closed.
+    #[must_use]
+    pub fn pop(&self) -> Option<Popped<T>> {
+        let mut state = self.wait_for_work()?;
+        let popped = state.take();
+        if let Some(popped) = &popped {
+            state.settle(popped.counted);
+        }
+        popped.map(|taken| taken.popped)
+    }
+
+    /// Takes the first object in line if there is one now.
+    #[must_use]
+    pub fn try_pop(&self) -> Option<Popped<T>> {
+        let mut state = self.state.lock();
+        let taken = state.take()?;
+        state.settle(taken.counted);
+        Some(taken.popped)
+    }
+
+    /// Takes the first object in line and gives it to `process`, whose result it returns.
+    ///
+    /// Until `process` returns, the object counts as known to the queue, as `process` is about to make
+    /// it. `None` means that the queue is closed and empty.
+    ///
+    /// # Blocking
+    ///
+    /// Until there is something, or the queue is closed; then for as long as `process` takes. Others can
+    /// use the queue meanwhile.
+    pub fn pop_with<R>(&self, process: impl FnOnce(Popped<T>) -> R) -> Option<R> {
+        let mut state = self.wait_for_work()?;
+        let Taken { popped, counted } = state.take()?;
+        let id = state.begin(&popped);
+        drop(state);
+        // Also if `process` panics.
+        let _processed = Processing { fifo: self, id, counted };
+        Some(process(popped))
+    }
+
+    fn wait_for_work(&self) -> Option<impl std::ops::DerefMut<Target = State<T>> + '_> {
+        let mut state = self.state.lock();
+        while state.entries.is_empty() {
+            if state.closed {
+                return None;
+            }
+            self.work_or_close.wait(&mut state);
+        }
+        Some(state)
+    }
+
+    /// The newest state of every queued object, in the order of the queue; of deletions the last state.
+    #[must_use]
+    pub fn list(&self) -> Vec<T> {
+        let state = self.state.lock();
+        state.entries.iter().filter_map(|entry| entry.deltas.newest().object().cloned()).collect()
+    }
+
+    /// The keys of all queued objects, in the order of the queue.
+    #[must_use]
+    pub fn list_keys(&self) -> Vec<ObjectKey> {
+        self.state.lock().entries.iter().map(|entry| entry.key.clone()).collect()
+    }
+
+    /// What is queued for the object.
+    #[must_use]
+    pub fn get(&self, object: &T) -> Option<Deltas<T>> {
+        self.get_by_key((self.options.key)(object).as_str())
+    }
+
+    /// What is queued for the key.
+    #[must_use]
+    pub fn get_by_key(&self, key: &str) -> Option<Deltas<T>> {
+        let state = self.state.lock();
+        state.find(key, state.positions.hash(key)).map(|at| state.entries[at].deltas.clone())
+    }
+
+    /// How many objects are queued.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.state.lock().entries.len()
+    }
+
+    /// Whether no object is queued.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether everything of the first list has been processed; or, if something else came first, true.
+    #[must_use]
+    pub fn has_synced(&self) -> bool {
+        self.state.lock().synced
+    }
+
+    /// Lets consumers come to an end: what is queued can still be popped, then `pop` returns `None`.
+    pub fn close(&self) {
+        self.state.lock().closed = true;
+        self.work_or_close.notify_all();
+    }
+
+    /// Whether the queue is closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.state.lock().closed
+    }
+
+    /// Changes the state by one change that is not a list, and tells the consumers.
+    fn change(&self, change: impl FnOnce(&mut State<T>, &Options<T>)) {
+        let mut state = self.state.lock();
+        state.populate();
+        change(&mut state, &self.options);
+        drop(state);
+        self.work_or_close.notify_all();
+    }
+
+    pub(super) fn change_list(&self, change: impl FnOnce(&mut State<T>, &Options<T>)) {
+        change(&mut self.state.lock(), &self.options);
+        self.work_or_close.notify_all();
+    }
+}
+
+impl<T> fmt::Debug for DeltaFifo<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state.lock();
+        f.debug_struct("DeltaFifo")
+            .field("queued", &state.entries.len())
+            .field("synced", &state.synced)
+            .field("closed", &state.closed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for DeltaFifoBuilder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeltaFifoBuilder").finish_non_exhaustive()
+    }
+}
+
+/// An object that a consumer is working on.
+struct Processing<'a, T> {
+    fifo: &'a DeltaFifo<T>,
+    id: u64,
+    counted: bool,
+}
+
+impl<T> Drop for Processing<'_, T> {
+    fn drop(&mut self) {
+        let mut state = self.fifo.state.lock();
+        let ended = state.end(self.id);
+        state.settle(self.counted);
+        drop(state);
+        drop(ended);
+    }
+}
+
+impl<T: Clone + 'static> Options<T> {
+    /// The part that runs the user's code: never under the lock.
+    pub(super) fn prepare(&self, object: T) -> Result<(ObjectKey, T)> {
+        let key = (self.key)(&object);
+        let object = match &self.transform {
+            Some(transform) => transform(object)?,
+            None => object,
+        };
+        Ok((key, object))
+    }
+
+    pub(super) fn listed(&self, object: T) -> Delta<T> {
+        if self.emit_replaced { Delta::Replaced(object) } else { Delta::Sync(object) }
+    }
+
+    /// The known object if the listed one says nothing new.
+    pub(super) fn known_or(&self, state: &State<T>, key: &ObjectKey, object: T) -> T {
+        let Some(unchanged) = &self.unchanged else { return object };
+        match self.known_object(state, key) {
+            Some(known) if unchanged(&known, &object) => known,
+            _ => object,
+        }
+    }
+
+    /// The object as the consumer has it, or is about to.
+    pub(super) fn known_object(&self, state: &State<T>, key: &ObjectKey) -> Option<T> {
+        match state.in_process(key) {
+            Some(object) => object.cloned(),
+            None => self.known.as_ref()?.get(key),
+        }
+    }
+
+    pub(super) fn known_keys(&self, state: &State<T>) -> Vec<ObjectKey> {
+        let Some(known) = &self.known else { return Vec::new() };
+        let mut keys = known.keys();
+        keys.extend(state.in_process.iter().map(|object| object.key.clone()));
+        if !state.in_process.is_empty() {
+            keys.sort_unstable();
+            keys.dedup();
+        }
+        keys
+    }
+}
+
+pub(super) struct State<T> {
+    /// In line. The first has the sequence number `base`, the next `base + 1`, and so on.
+    entries: VecDeque<Entry<T>>,
+    base: u32,
+    /// From keys to sequence numbers.
+    positions: KeyTable,
+    in_process: Vec<InProcess<T>>,
+    next_id: u64,
+    /// Whether the first list is complete, or something else came before one.
+    populated: bool,
+    /// Objects of the first list that are queued or in process.
+    initial_left: usize,
+    synced: bool,
+    closed: bool,
+}
+
+struct Entry<T> {
+    key: ObjectKey,
+    hash: KeyHash,
+    deltas: Deltas<T>,
+    /// Whether it counts towards `initial_left`.
+    counted: bool,
+}
+
+struct InProcess<T> {
+    id: u64,
+    key: ObjectKey,
+    /// What the store will hold when the consumer is done; `None` if nothing.
+    object: Option<T>,
+}
+
+struct Taken<T> {
+    popped: Popped<T>,
+    counted: bool,
+}
+
+impl<T> State<T> {
+    fn new() -> Self {
+        Self {
+            entries: VecDeque::new(),
+            base: 0,
+            positions: KeyTable::new(),
+            in_process: Vec::new(),
+            next_id: 0,
+            populated: false,
+            initial_left: 0,
+            synced: false,
+            closed: false,
+        }
+    }
+
+    pub(super) fn enqueue(&mut self, key: ObjectKey, delta: Delta<T>) {
+        let hash = self.positions.hash(key.as_str());
+        if let Some(at) = self.find(key.as_str(), hash) {
+            self.entries[at].deltas.push(delta);
+            return;
+        }
+        let sequence = self.base.wrapping_add(self.entries.len() as u32);
+        self.positions.insert(hash, sequence);
+        self.entries.push_back(Entry { key, hash, deltas: Deltas::new(delta), counted: false });
+    }
+
+    /// The same for an object of the first list, or of a deletion that it implies.
+    pub(super) fn enqueue_listed(&mut self, key: ObjectKey, delta: Delta<T>) {
+        if self.populated {
+            return self.enqueue(key, delta);
+        }
+        let hash = self.positions.hash(key.as_str());
+        self.enqueue(key.clone(), delta);
+        if let Some(at) = self.find(key.as_str(), hash)
+            && !mem::replace(&mut self.entries[at].counted, true)
+        {
+            self.initial_left += 1;
+        }
+    }
+
+    fn take(&mut self) -> Option<Taken<T>> {
+        let Entry { key, hash, deltas, counted } = self.entries.pop_front()?;
+        self.positions.remove(hash, self.base);
+        self.base = self.base.wrapping_add(1);
+        if self.entries.is_empty() && self.entries.capacity() > KEPT_CAPACITY {
+            self.entries.shrink_to(KEPT_CAPACITY);
+            self.positions.shrink();
+        }
+        Some(Taken { popped: Popped { key, deltas, initial: !self.synced }, counted })
+    }
+
+    /// Something other than a list came: if it is the first, there is nothing to wait for.
+    fn populate(&mut self) {
+        self.populated = true;
+        self.settle(false);
+    }
+
+    /// The first list is complete.
+    pub(super) fn complete_list(&mut self) {
+        self.populate();
+    }
+
+    /// One object has been processed, which may have been the last of the first list.
+    fn settle(&mut self, counted: bool) {
+        if counted {
+            self.initial_left -= 1;
+        }
+        self.synced |= self.populated && self.initial_left == 0;
+    }
+
+    pub(super) fn is_queued(&self, key: &ObjectKey) -> bool {
+        self.find(key.as_str(), self.positions.hash(key.as_str())).is_some()
+    }
+
+    fn find(&self, key: &str, hash: KeyHash) -> Option<usize> {
+        let at = |sequence: u32| sequence.wrapping_sub(self.base) as usize;
+        let is_key = |sequence| self.entries[at(sequence)].key.as_str() == key;
+        self.positions.find(hash, is_key).map(at)
+    }
+
+    /// The queued objects that are not gone, with their newest states.
+    pub(super) fn live(&self) -> impl Iterator<Item = (&ObjectKey, &T)> {
+        self.entries.iter().filter_map(|Entry { key, deltas, .. }| {
+            deltas.newest().live().map(|object| (key, object))
+        })
+    }
+
+    /// What becomes of the object that a consumer works on: `None` if it works on none of this key.
+    fn in_process(&self, key: &ObjectKey) -> Option<Option<&T>> {
+        // The latest counts, should several consumers have taken the same key one after the other.
+        let found = self.in_process.iter().rev().find(|object| object.key == *key)?;
+        Some(found.object.as_ref())
+    }
+
+    fn end(&mut self, id: u64) -> Option<InProcess<T>> {
+        let at = self.in_process.iter().position(|object| object.id == id)?;
+        Some(self.in_process.remove(at))
+    }
+}
+
+impl<T: Clone> State<T> {
+    fn begin(&mut self, popped: &Popped<T>) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        let object = popped.deltas.newest().live().cloned();
+        self.in_process.push(InProcess { id, key: popped.key.clone(), object });
+        id
+    }
+}

@@ -1,0 +1,216 @@
+//! Reading a cache as one would read the API.
+
+use std::borrow::Cow;
+
+use super::{
+    fingerprint,
+    index::Indexers,
+    store::{Indexer, Store},
+    thread_safe_store::{Options, ThreadSafeStore},
+};
+use crate::{
+    error::{Error, Result, Status, StatusDetails},
+    object::{ApiResource, Labels, Object, ObjectKey},
+    selector::{
+        fields,
+        labels::{LabelSet, Selector},
+    },
+};
+
+/// The name of the index by namespace that every informer has.
+pub const NAMESPACE_INDEX: &str = "namespace";
+
+/// The longest `namespace/name` that is looked up without allocating.
+const KEY_ON_STACK: usize = 384;
+
+/// The key of an object: `namespace/name`, or `name`.
+#[must_use]
+#[doc(alias = "MetaNamespaceKeyFunc")]
+pub fn meta_namespace_key<K>(object: &Object<K>) -> ObjectKey {
+    object.key().clone()
+}
+
+/// The index of objects by namespace, under [`NAMESPACE_INDEX`].
+#[must_use]
+#[doc(alias = "MetaNamespaceIndexFunc")]
+pub fn namespace_index<K: 'static>() -> Indexers<Object<K>> {
+    Indexers::new().with_value(NAMESPACE_INDEX, |object: &Object<K>| {
+        Some(Cow::Borrowed(object.namespace().unwrap_or_default()))
+    })
+}
+
+impl<K: 'static> Indexer<Object<K>> {
+    /// An empty store of objects with an index by namespace and these, which knows about labels and
+    /// resource versions.
+    #[must_use]
+    pub fn of_objects(more: Indexers<Object<K>>) -> Self {
+        let mut indexers = namespace_index();
+        indexers.extend(more);
+        let options = Options {
+            resource_version: Some(Object::resource_version),
+            fingerprint: Some(|object| fingerprint::of_labels(object.labels())),
+        };
+        let objects = ThreadSafeStore::with_options(indexers, options);
+        Store::from_parts(meta_namespace_key::<K>, objects).into()
+    }
+}
+
+/// Reads the objects of a cache by name, namespace and labels; cheap to clone.
+///
+/// Reads never wait for the server, and give handles, not copies.
+#[derive(Debug)]
+#[doc(alias = "GenericLister")]
+pub struct Lister<K> {
+    objects: Indexer<Object<K>>,
+    resource: ApiResource,
+}
+
+/// A [`Lister`] for one namespace.
+#[derive(Debug)]
+#[doc(alias = "GenericNamespaceLister")]
+pub struct NamespaceLister<K> {
+    lister: Lister<K>,
+    namespace: String,
+}
+
+impl<K: 'static> Lister<K> {
+    /// A lister of the objects in `objects`, which are of `resource`.
+    #[must_use]
+    pub fn new(objects: Indexer<Object<K>>, resource: ApiResource) -> Self {
+        Self { objects, resource }
+    }
+
+    /// The objects whose labels match, in no order.
+    ///
+    /// Looks at every object, but at the labels of few: see the benchmarks.
+    #[must_use]
+    pub fn list(&self, selector: &Selector) -> Vec<Object<K>> {
+        if selector.matches_nothing() {
+            return Vec::new();
+        }
+        let mut found = self.objects.objects().candidates(fingerprint::of_selector(selector));
+        keep_matching(&mut found, selector);
+        found
+    }
+
+    /// The objects whose metadata matches a field selector, in no order.
+    #[must_use]
+    pub fn list_by_fields(&self, selector: &fields::Selector) -> Vec<Object<K>> {
+        let mut found = self.objects.list();
+        found.retain(|object| selector.matches(object));
+        found
+    }
+
+    /// The object of a name in the whole cluster, or of `namespace/name`.
+    ///
+    /// # Errors
+    ///
+    /// [`is_not_found`](Error::is_not_found) if there is none.
+    pub fn get(&self, name: &str) -> Result<Object<K>> {
+        self.objects.get_by_key(name).ok_or_else(|| not_found(&self.resource, name))
+    }
+
+    /// The objects of one namespace.
+    #[must_use]
+    #[doc(alias = "ByNamespace")]
+    pub fn namespace(&self, namespace: &str) -> NamespaceLister<K> {
+        NamespaceLister { lister: self.clone(), namespace: namespace.to_owned() }
+    }
+}
+
+impl<K: 'static> NamespaceLister<K> {
+    /// The objects of the namespace whose labels match, in no order.
+    #[must_use]
+    pub fn list(&self, selector: &Selector) -> Vec<Object<K>> {
+        if selector.matches_nothing() {
+            return Vec::new();
+        }
+        let wanted = fingerprint::of_selector(selector);
+        let objects = self.lister.objects.objects();
+        let mut found = objects
+            .candidates_by_index(NAMESPACE_INDEX, &self.namespace, wanted)
+            .unwrap_or_else(|_| {
+                // A store of the user's own may lack the index.
+                let mut all = objects.candidates(wanted);
+                all.retain(|object| object.namespace() == Some(self.namespace.as_str()));
+                all
+            });
+        keep_matching(&mut found, selector);
+        found
+    }
+
+    /// The object of a name.
+    ///
+    /// # Errors
+    ///
+    /// [`is_not_found`](Error::is_not_found) if there is none.
+    pub fn get(&self, name: &str) -> Result<Object<K>> {
+        with_key(&self.namespace, name, |key| self.lister.objects.get_by_key(key))
+            .ok_or_else(|| not_found(&self.lister.resource, name))
+    }
+}
+
+fn keep_matching<K>(objects: &mut Vec<Object<K>>, selector: &Selector) {
+    if !selector.matches_everything() {
+        objects.retain(|object| selector.matches(&object.labels()));
+    }
+}
+
+fn with_key<R>(namespace: &str, name: &str, look_up: impl FnOnce(&str) -> R) -> R {
+    let length = namespace.len() + 1 + name.len();
+    let mut buffer = [0; KEY_ON_STACK];
+    if namespace.is_empty() {
+        return look_up(name);
+    }
+    let Some(key) = buffer.get_mut(..length) else {
+        return look_up(&format!("{namespace}/{name}"));
+    };
+    let (start, end) = key.split_at_mut(namespace.len());
+    start.copy_from_slice(namespace.as_bytes());
+    end[0] = b'/';
+    end[1..].copy_from_slice(name.as_bytes());
+    match std::str::from_utf8(key) {
+        Ok(key) => look_up(key),
+        Err(_) => look_up(&format!("{namespace}/{name}")),
+    }
+}
+
+fn not_found(resource: &ApiResource, name: &str) -> Error {
+    let mut status = Status::failure(404, "NotFound", format!("{resource} {name:?} not found"));
+    status.details = Some(StatusDetails {
+        name: name.to_owned(),
+        group: resource.group().to_owned(),
+        kind: resource.plural().to_owned(),
+        ..StatusDetails::default()
+    });
+    Error::Api(Box::new(status))
+}
+
+impl LabelSet for Labels<'_> {
+    fn get(&self, key: &str) -> Option<Cow<'_, str>> {
+        Labels::get(self, key)
+    }
+}
+
+/// The fields that every object has to select by.
+impl<K> fields::FieldSet for Object<K> {
+    fn get(&self, field: &str) -> Option<Cow<'_, str>> {
+        match field {
+            "metadata.name" => Some(self.name().into()),
+            "metadata.namespace" => Some(self.namespace().unwrap_or_default().into()),
+            _ => None,
+        }
+    }
+}
+
+impl<K> Clone for Lister<K> {
+    fn clone(&self) -> Self {
+        Self { objects: self.objects.clone(), resource: self.resource.clone() }
+    }
+}
+
+impl<K> Clone for NamespaceLister<K> {
+    fn clone(&self) -> Self {
+        Self { lister: self.lister.clone(), namespace: self.namespace.clone() }
+    }
+}
