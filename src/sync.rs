@@ -4,10 +4,10 @@
 //! it under thousands of schedules (`tests/models.rs`).
 
 #[cfg(not(shuttle))]
-pub(crate) use parking_lot::{Condvar, Mutex, RwLock};
+pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 #[cfg(shuttle)]
-pub(crate) use self::checked::{Condvar, Mutex, RwLock};
+pub(crate) use self::checked::{Condvar, Mutex, MutexGuard, RwLock};
 
 /// shuttle's locks with the interface of parking_lot's, as far as it is used here.
 #[cfg(shuttle)]

@@ -1,6 +1,6 @@
 //! The queue between whoever sees changes and whoever applies them.
 
-use std::{collections::VecDeque, fmt, mem};
+use std::{collections::VecDeque, fmt, mem, time::Instant};
 
 use super::{
     delta::{Deleted, Delta, Deltas, Popped},
@@ -10,7 +10,7 @@ use super::{
 use crate::{
     error::Result,
     object::ObjectKey,
-    sync::{Condvar, Mutex},
+    sync::{Condvar, Mutex, MutexGuard},
 };
 
 /// Entries beyond this are given back when a burst is over.
@@ -231,12 +231,13 @@ impl<T: Clone + 'static> DeltaFifo<T> {
     /// Until there is something, or the queue is closed.
     #[must_use]
     pub fn pop(&self) -> Option<Popped<T>> {
-        let mut state = self.wait_for_work()?;
-        let popped = state.take();
-        if let Some(popped) = &popped {
-            state.settle(popped.counted);
+        let mut state = self.state.lock();
+        if self.wait_for_work(&mut state, None) != Work::There {
+            return None;
         }
-        popped.map(|taken| taken.popped)
+        let taken = state.take()?;
+        state.settle(taken.counted);
+        Some(taken.popped)
     }
 
     /// Takes the first object in line if there is one now.
@@ -258,24 +259,52 @@ impl<T: Clone + 'static> DeltaFifo<T> {
     /// Until there is something, or the queue is closed; then for as long as `process` takes. Others can
     /// use the queue meanwhile.
     pub fn pop_with<R>(&self, process: impl FnOnce(Popped<T>) -> R) -> Option<R> {
-        let mut state = self.wait_for_work()?;
-        let Taken { popped, counted } = state.take()?;
+        match self.pop_with_until(None, process) {
+            Pop::Processed(result) => Some(result),
+            Pop::Closed | Pop::TimedOut => None,
+        }
+    }
+
+    /// The same, waiting only until `deadline`.
+    pub(crate) fn pop_with_until<R>(
+        &self,
+        deadline: Option<Instant>,
+        process: impl FnOnce(Popped<T>) -> R,
+    ) -> Pop<R> {
+        let mut state = self.state.lock();
+        match self.wait_for_work(&mut state, deadline) {
+            Work::There => {}
+            Work::Closed => return Pop::Closed,
+            Work::TimedOut => return Pop::TimedOut,
+        }
+        let Some(Taken { popped, counted }) = state.take() else { return Pop::Closed };
         let id = state.begin(&popped);
         drop(state);
         // Also if `process` panics.
         let _processed = Processing { fifo: self, id, counted };
-        Some(process(popped))
+        Pop::Processed(process(popped))
     }
 
-    fn wait_for_work(&self) -> Option<impl std::ops::DerefMut<Target = State<T>> + '_> {
-        let mut state = self.state.lock();
+    fn wait_for_work(
+        &self,
+        state: &mut MutexGuard<'_, State<T>>,
+        deadline: Option<Instant>,
+    ) -> Work {
         while state.entries.is_empty() {
             if state.closed {
-                return None;
+                return Work::Closed;
             }
-            self.work_or_close.wait(&mut state);
+            match deadline {
+                None => self.work_or_close.wait(state),
+                Some(deadline) => {
+                    let waited = self.work_or_close.wait_until(state, deadline);
+                    if waited.timed_out() && state.entries.is_empty() {
+                        return Work::TimedOut;
+                    }
+                }
+            }
         }
-        Some(state)
+        Work::There
     }
 
     /// The newest state of every queued object, in the order of the queue; of deletions the last state.
@@ -366,6 +395,20 @@ impl<T> fmt::Debug for DeltaFifoBuilder<T> {
     }
 }
 
+/// What came of waiting for something to pop.
+pub(crate) enum Pop<R> {
+    Processed(R),
+    Closed,
+    TimedOut,
+}
+
+#[derive(Eq, PartialEq)]
+enum Work {
+    There,
+    Closed,
+    TimedOut,
+}
+
 /// An object that a consumer is working on.
 struct Processing<'a, T> {
     fifo: &'a DeltaFifo<T>,
@@ -386,12 +429,17 @@ impl<T> Drop for Processing<'_, T> {
 impl<T: Clone + 'static> Options<T> {
     /// The part that runs the user's code: never under the lock.
     pub(super) fn prepare(&self, object: T) -> Result<(ObjectKey, T)> {
+        let (key, object) = self.transformed(object);
+        Ok((key, object?))
+    }
+
+    pub(super) fn transformed(&self, object: T) -> (ObjectKey, Result<T>) {
         let key = (self.key)(&object);
         let object = match &self.transform {
-            Some(transform) => transform(object)?,
-            None => object,
+            Some(transform) => transform(object),
+            None => Ok(object),
         };
-        Ok((key, object))
+        (key, object)
     }
 
     pub(super) fn listed(&self, object: T) -> Delta<T> {

@@ -75,6 +75,26 @@ impl<T> Indexers<T> {
         self
     }
 
+    /// The same functions over another type, which `to` makes into theirs.
+    pub(super) fn map_object<U: 'static>(self, to: fn(&U) -> T) -> Indexers<U>
+    where
+        T: 'static,
+    {
+        let functions = self.functions.into_iter().map(|Indexer { name, function }| {
+            let function = match function {
+                Function::Values(values) => {
+                    Function::Values(Arc::new(move |object: &U| values(&to(object))) as Arc<_>)
+                }
+                Function::Value(value) => Function::Value(Arc::new(move |object: &U| {
+                    let value = value(&to(object)).map(Cow::into_owned);
+                    value.map(Cow::Owned)
+                })),
+            };
+            Indexer { name, function }
+        });
+        Indexers { functions: functions.collect() }
+    }
+
     /// The names of the indices.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.functions.iter().map(|indexer| &*indexer.name)
@@ -176,6 +196,14 @@ impl From<Vec<String>> for Values<'_> {
 }
 
 impl Values<'_> {
+    pub(super) fn into_owned(self) -> Values<'static> {
+        match self {
+            Self::None => Values::None,
+            Self::One(value) => Values::One(Cow::Owned(value.into_owned())),
+            Self::Many(values) => Values::Many(values),
+        }
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
         let (one, many) = match self {
             Self::None => (None, &[][..]),

@@ -11,6 +11,7 @@ mod lister;
 mod replace;
 mod store;
 mod thread_safe_store;
+mod view;
 
 pub use self::{
     delta::{Deleted, Delta, Deltas, IntoIter, Iter, Popped},
@@ -21,3 +22,4 @@ pub use self::{
     store::{Indexer, Store},
     thread_safe_store::ThreadSafeStore,
 };
+pub(crate) use self::{delta_fifo::Pop, index::panic_text};

@@ -46,13 +46,18 @@ impl<T: Clone + 'static> Replace<'_, T> {
     ///
     /// If the transform fails: the object counts as listed all the same, so that it is not deleted.
     pub fn item(&mut self, object: T) -> Result<()> {
-        let (key, object) = match self.fifo.options.prepare(object) {
-            Ok(prepared) => prepared,
-            Err(error) => return Err(error),
-        };
+        let (key, object) = self.fifo.options.transformed(object);
         let replacing = &mut self.replacing;
-        self.fifo.change_list(|state, options| replacing.item(state, options, key, object));
-        Ok(())
+        match object {
+            Ok(object) => {
+                self.fifo.change_list(|state, options| replacing.item(state, options, key, object));
+                Ok(())
+            }
+            Err(error) => {
+                replacing.listed.insert(key);
+                Err(error)
+            }
+        }
     }
 
     /// Takes back an object: it was deleted after it was listed.

@@ -23,7 +23,7 @@ use crate::{error::Error, object::ObjectKey};
 /// assert_eq!(store.list(), ["b"]);
 /// ```
 pub struct Store<T> {
-    shared: Arc<Shared<T>>,
+    objects: Arc<dyn Objects<T>>,
 }
 
 /// A [`Store`] with indices.
@@ -43,12 +43,123 @@ pub struct Indexer<T> {
     store: Store<T>,
 }
 
-struct Shared<T> {
-    key: Box<dyn Fn(&T) -> ObjectKey + Send + Sync>,
+/// What is behind a [`Store`]: objects of its own, or a typed view of another's.
+pub(super) trait Objects<T>: Send + Sync {
+    fn key(&self, object: &T) -> ObjectKey;
+    fn insert(&self, key: ObjectKey, object: T) -> Option<T>;
+    fn remove(&self, key: &str) -> Option<T>;
+    fn remove_with(&self, key: &str, last: &T) -> Option<T>;
+    fn replace(&self, objects: Vec<(ObjectKey, T)>, resource_version: &str);
+    fn clear(&self);
+    fn bookmark(&self, resource_version: &str);
+    fn resource_version(&self) -> String;
+    fn get(&self, key: &str) -> Option<T>;
+    fn candidates(&self, fingerprint: u64) -> Vec<T>;
+    fn candidates_by_index(
+        &self,
+        index: &str,
+        value: &str,
+        fingerprint: u64,
+    ) -> Result<Vec<T>, UnknownIndex>;
+    fn list_keys(&self) -> Vec<ObjectKey>;
+    fn len(&self) -> usize;
+    fn index(&self, index: &str, object: &T) -> Result<Vec<T>, UnknownIndex>;
+    fn index_keys(&self, index: &str, value: &str) -> Result<Vec<ObjectKey>, UnknownIndex>;
+    fn list_index_func_values(&self, index: &str) -> Vec<String>;
+    fn index_names(&self) -> Vec<String>;
+    fn add_indexers(&self, more: Indexers<T>) -> Result<(), Error>;
+}
+
+/// Objects of its own, with the function that names them.
+struct Own<T, F> {
+    key: F,
     objects: ThreadSafeStore<T>,
 }
 
-impl<T: Clone> Store<T> {
+impl<T, F> Objects<T> for Own<T, F>
+where
+    T: Clone + Send + Sync,
+    F: Fn(&T) -> ObjectKey + Send + Sync,
+{
+    fn key(&self, object: &T) -> ObjectKey {
+        (self.key)(object)
+    }
+
+    fn insert(&self, key: ObjectKey, object: T) -> Option<T> {
+        self.objects.insert(key, object)
+    }
+
+    fn remove(&self, key: &str) -> Option<T> {
+        self.objects.remove(key)
+    }
+
+    fn remove_with(&self, key: &str, last: &T) -> Option<T> {
+        self.objects.remove_with(key, last)
+    }
+
+    fn replace(&self, objects: Vec<(ObjectKey, T)>, resource_version: &str) {
+        self.objects.replace(objects, resource_version);
+    }
+
+    fn clear(&self) {
+        self.objects.clear();
+    }
+
+    fn bookmark(&self, resource_version: &str) {
+        self.objects.bookmark(resource_version);
+    }
+
+    fn resource_version(&self) -> String {
+        self.objects.resource_version()
+    }
+
+    fn get(&self, key: &str) -> Option<T> {
+        self.objects.get(key)
+    }
+
+    fn candidates(&self, fingerprint: u64) -> Vec<T> {
+        self.objects.candidates(fingerprint)
+    }
+
+    fn candidates_by_index(
+        &self,
+        index: &str,
+        value: &str,
+        fingerprint: u64,
+    ) -> Result<Vec<T>, UnknownIndex> {
+        self.objects.candidates_by_index(index, value, fingerprint)
+    }
+
+    fn list_keys(&self) -> Vec<ObjectKey> {
+        self.objects.list_keys()
+    }
+
+    fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    fn index(&self, index: &str, object: &T) -> Result<Vec<T>, UnknownIndex> {
+        self.objects.index(index, object)
+    }
+
+    fn index_keys(&self, index: &str, value: &str) -> Result<Vec<ObjectKey>, UnknownIndex> {
+        self.objects.index_keys(index, value)
+    }
+
+    fn list_index_func_values(&self, index: &str) -> Vec<String> {
+        self.objects.list_index_func_values(index)
+    }
+
+    fn index_names(&self) -> Vec<String> {
+        self.objects.index_names()
+    }
+
+    fn add_indexers(&self, more: Indexers<T>) -> Result<(), Error> {
+        self.objects.add_indexers(more)
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> Store<T> {
     /// An empty store of objects that `key` tells apart.
     #[doc(alias = "NewStore")]
     pub fn new<R: Into<ObjectKey>>(key: impl Fn(&T) -> R + Send + Sync + 'static) -> Self {
@@ -59,13 +170,17 @@ impl<T: Clone> Store<T> {
         key: impl Fn(&T) -> R + Send + Sync + 'static,
         objects: ThreadSafeStore<T>,
     ) -> Self {
-        let key = Box::new(move |object: &T| key(object).into());
-        Self { shared: Arc::new(Shared { key, objects }) }
+        let key = move |object: &T| key(object).into();
+        Self { objects: Arc::new(Own { key, objects }) }
+    }
+
+    pub(super) fn view(objects: impl Objects<T> + 'static) -> Self {
+        Self { objects: Arc::new(objects) }
     }
 
     /// Stores an object; gives back the one it replaces.
     pub fn add(&self, object: T) -> Option<T> {
-        self.objects().insert((self.shared.key)(&object), object)
+        self.objects.insert(self.objects.key(&object), object)
     }
 
     /// The same as [`add`](Self::add), for those who like to say which.
@@ -75,78 +190,78 @@ impl<T: Clone> Store<T> {
 
     /// Removes the object of the same key, and gives it back.
     pub fn delete(&self, object: &T) -> Option<T> {
-        self.objects().remove_with((self.shared.key)(object).as_str(), object)
+        self.objects.remove_with(self.objects.key(object).as_str(), object)
     }
 
     /// Removes the object of a key, and gives it back.
     pub fn delete_by_key(&self, key: &str) -> Option<T> {
-        self.objects().remove(key)
+        self.objects.remove(key)
     }
 
     /// Replaces everything in one step.
     pub fn replace(&self, objects: impl IntoIterator<Item = T>, resource_version: &str) {
-        let keyed = objects.into_iter().map(|object| ((self.shared.key)(&object), object));
-        self.objects().replace(keyed, resource_version);
+        let keyed = objects.into_iter().map(|object| (self.objects.key(&object), object));
+        self.objects.replace(keyed.collect(), resource_version);
     }
 
     /// The stored object of the same key.
     #[must_use]
     pub fn get(&self, object: &T) -> Option<T> {
-        self.get_by_key((self.shared.key)(object).as_str())
+        self.get_by_key(self.objects.key(object).as_str())
     }
 
     /// The stored object of a key.
     #[must_use]
     pub fn get_by_key(&self, key: &str) -> Option<T> {
-        self.objects().get(key)
+        self.objects.get(key)
     }
 
     /// All objects, in no order.
     #[must_use]
     pub fn list(&self) -> Vec<T> {
-        self.objects().list()
+        self.objects.candidates(0)
     }
 
     /// All keys, in no order.
     #[must_use]
     pub fn list_keys(&self) -> Vec<ObjectKey> {
-        self.objects().list_keys()
+        self.objects.list_keys()
     }
 
     /// How many objects there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.objects().len()
+        self.objects.len()
     }
 
     /// Whether there is no object.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.objects().is_empty()
+        self.len() == 0
     }
 
     /// Removes everything, and gives the memory back.
     pub fn clear(&self) {
-        self.objects().clear();
+        self.objects.clear();
     }
 
     /// See [`ThreadSafeStore::resource_version`].
     #[must_use]
     pub fn resource_version(&self) -> String {
-        self.objects().resource_version()
+        self.objects.resource_version()
     }
 
     /// See [`ThreadSafeStore::bookmark`].
     pub fn bookmark(&self, resource_version: &str) {
-        self.objects().bookmark(resource_version);
+        self.objects.bookmark(resource_version);
     }
 
-    pub(super) fn objects(&self) -> &ThreadSafeStore<T> {
-        &self.shared.objects
+    pub(super) fn objects(&self) -> &dyn Objects<T> {
+        &*self.objects
     }
 }
 
-impl<T: Clone> Indexer<T> {
+impl<T: Clone + Send + Sync + 'static> Indexer<T> {
     /// An empty store of objects that `key` tells apart, with indices.
     #[doc(alias = "NewIndexer")]
     pub fn new<R: Into<ObjectKey>>(
@@ -168,7 +283,7 @@ impl<T: Clone> Indexer<T> {
     ///
     /// If there is no such index.
     pub fn index(&self, index: &str, object: &T) -> Result<Vec<T>, UnknownIndex> {
-        self.store.objects().index(index, object)
+        self.store.objects.index(index, object)
     }
 
     /// The objects under a value of an index, in no order.
@@ -177,7 +292,7 @@ impl<T: Clone> Indexer<T> {
     ///
     /// If there is no such index.
     pub fn by_index(&self, index: &str, value: &str) -> Result<Vec<T>, UnknownIndex> {
-        self.store.objects().by_index(index, value)
+        self.store.objects.candidates_by_index(index, value, 0)
     }
 
     /// The keys of the objects under a value of an index, sorted.
@@ -186,19 +301,19 @@ impl<T: Clone> Indexer<T> {
     ///
     /// If there is no such index.
     pub fn index_keys(&self, index: &str, value: &str) -> Result<Vec<ObjectKey>, UnknownIndex> {
-        self.store.objects().index_keys(index, value)
+        self.store.objects.index_keys(index, value)
     }
 
     /// The values of an index that some object has, in no order; none if there is no such index.
     #[must_use]
     pub fn list_index_func_values(&self, index: &str) -> Vec<String> {
-        self.store.objects().list_index_func_values(index)
+        self.store.objects.list_index_func_values(index)
     }
 
     /// The names of the indices.
     #[must_use]
     pub fn index_names(&self) -> Vec<String> {
-        self.store.objects().index_names()
+        self.store.objects.index_names()
     }
 
     /// Adds indices, over the objects that are there and those to come.
@@ -207,7 +322,7 @@ impl<T: Clone> Indexer<T> {
     ///
     /// If there is an index of one of the names; nothing is added then.
     pub fn add_indexers(&self, more: Indexers<T>) -> Result<(), Error> {
-        self.store.objects().add_indexers(more)
+        self.store.objects.add_indexers(more)
     }
 }
 
@@ -248,7 +363,7 @@ impl<T: Clone + Send + Sync + 'static> KnownObjects<T> for Indexer<T> {
 
 impl<T> Clone for Store<T> {
     fn clone(&self) -> Self {
-        Self { shared: self.shared.clone() }
+        Self { objects: self.objects.clone() }
     }
 }
 
@@ -258,13 +373,16 @@ impl<T> Clone for Indexer<T> {
     }
 }
 
-impl<T: Clone> fmt::Debug for Store<T> {
+impl<T> fmt::Debug for Store<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.shared.objects.fmt(f)
+        f.debug_struct("Store")
+            .field("objects", &self.objects.len())
+            .field("indices", &self.objects.index_names())
+            .finish_non_exhaustive()
     }
 }
 
-impl<T: Clone> fmt::Debug for Indexer<T> {
+impl<T> fmt::Debug for Indexer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.store.fmt(f)
     }

@@ -31,6 +31,18 @@ pub(super) struct Options<T> {
     pub(super) fingerprint: Option<fn(&T) -> u64>,
 }
 
+/// An object whose index values are known, to be stored.
+pub(super) struct Prepared<T> {
+    key: ObjectKey,
+    object: T,
+    fingerprint: u64,
+    indexers: Arc<Indexers<T>>,
+    values: SmallVec<[Values<'static>; 2]>,
+}
+
+/// An object that was prepared before indices were added, given back.
+pub(super) struct Outdated<T>(pub(super) ObjectKey, pub(super) T);
+
 struct State<T> {
     indexers: Arc<Indexers<T>>,
     indices: Vec<Index>,
@@ -64,29 +76,41 @@ impl<T: Clone> ThreadSafeStore<T> {
     #[doc(alias = "Add")]
     #[doc(alias = "Update")]
     pub fn insert(&self, key: ObjectKey, object: T) -> Option<T> {
-        let fingerprint = self.fingerprint(&object);
+        let mut prepared = self.prepare(key, object);
         loop {
-            // The user's index functions run here, without the lock.
-            let indexers = self.state.read().indexers.clone();
-            let values = indexers.values(&object);
-            let mut state = self.state.write();
-            if !Arc::ptr_eq(&indexers, &state.indexers) {
-                continue;
+            match self.commit(prepared) {
+                Ok(old) => return old,
+                Err(Outdated(key, object)) => prepared = self.prepare(key, object),
             }
-            if let Some(version) = self.options.resource_version {
-                state.set_resource_version(version(&object));
-            }
-            let hash = state.positions.hash(key.as_str());
-            let slot = state.slot_for(&key, hash);
-            let places = state.reindex(slot, &values);
-            drop(values);
-            let indexed = indexers.len() as u32;
-            let item = Item { key, object, fingerprint, indexed, places };
-            let old = state.put(slot, item);
-            drop(state);
-            // What it frees, it frees without the lock.
-            return old.map(|item| item.object);
         }
+    }
+
+    /// The part of [`insert`](Self::insert) that runs the user's index functions: without any lock.
+    pub(super) fn prepare(&self, key: ObjectKey, object: T) -> Prepared<T> {
+        let indexers = self.state.read().indexers.clone();
+        let values = indexers.values(&object).into_iter().map(Values::into_owned).collect();
+        let fingerprint = self.fingerprint(&object);
+        Prepared { key, object, fingerprint, indexers, values }
+    }
+
+    /// The rest of [`insert`](Self::insert); fails if indices were added since the object was prepared.
+    pub(super) fn commit(&self, prepared: Prepared<T>) -> Result<Option<T>, Outdated<T>> {
+        let Prepared { key, object, fingerprint, indexers, values } = prepared;
+        let mut state = self.state.write();
+        if !Arc::ptr_eq(&indexers, &state.indexers) {
+            return Err(Outdated(key, object));
+        }
+        if let Some(version) = self.options.resource_version {
+            state.set_resource_version(version(&object));
+        }
+        let hash = state.positions.hash(key.as_str());
+        let slot = state.slot_for(&key, hash);
+        let places = state.reindex(slot, &values);
+        let indexed = indexers.len() as u32;
+        let old = state.put(slot, Item { key, object, fingerprint, indexed, places });
+        drop(state);
+        // What it frees, it frees without the lock.
+        Ok(old.map(|item| item.object))
     }
 
     /// Removes the object of this key, and gives it back.

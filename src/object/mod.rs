@@ -148,6 +148,18 @@ impl<K> Object<K> {
         Object { core: self.core.clone(), kind: PhantomData }
     }
 
+    /// The same for an object that is not needed as it was.
+    #[must_use]
+    pub fn into_cast<J>(self) -> Object<J> {
+        Object { core: self.core, kind: PhantomData }
+    }
+
+    /// Whether two handles are of one and the same object.
+    #[must_use]
+    pub fn is_same<J>(&self, other: &Object<J>) -> bool {
+        Arc::ptr_eq(&self.core, &other.core)
+    }
+
     /// `namespace/name`, or `name`.
     #[must_use]
     pub fn key(&self) -> &ObjectKey {
