@@ -1,0 +1,194 @@
+//! Where objects come from.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    client::{Api, Client, ListMeta, ListOptions, Watch},
+    error::Result,
+    object::{ApiResource, Body, DynamicObject, Object, Resource, Shape},
+    stop::StopToken,
+};
+
+/// A source of objects that can be listed and watched.
+///
+/// [`ListWatch`] is one on top of a [`Client`]. Bring your own to feed informers from something else.
+///
+/// # What it must do
+///
+/// A list gives every object, or fails: objects that it leaves out count as deleted. A watch from the
+/// resource version of a list gives every change after it. Both return [`Error::Stopped`] soon after
+/// `stop` is stopped.
+///
+/// [`Error::Stopped`]: crate::Error::Stopped
+pub trait ListerWatcher<K>: Send + Sync + 'static {
+    /// The resource that the objects belong to.
+    fn resource(&self) -> &ApiResource;
+
+    /// Gives one page of objects to `item`, as they arrive; an object that cannot be used as an error.
+    ///
+    /// # Errors
+    ///
+    /// If the list is not complete.
+    fn list(
+        &self,
+        options: &ListOptions,
+        stop: &StopToken,
+        item: &mut dyn FnMut(Result<Object<K>>),
+    ) -> Result<ListMeta>;
+
+    /// Opens a watch.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be opened.
+    fn watch(&self, options: &ListOptions, stop: &StopToken) -> Result<Watch<K>>;
+
+    /// Whether a watch can begin with a list, marked by a bookmark at its end. Defaults to no.
+    #[doc(alias = "IsWatchListSemanticsUnSupported")]
+    fn streams_lists(&self) -> bool {
+        false
+    }
+
+    /// Makes objects as an informer wants them, as far as the source can. Defaults to doing nothing.
+    #[doc(hidden)]
+    fn shape(&mut self, _shape: &Shape) {}
+}
+
+type Tweak = Arc<dyn Fn(&mut ListOptions) + Send + Sync>;
+
+/// The objects of one resource on a server, in all namespaces or in one.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kinformer::{Client, ListWatch, fields};
+///
+/// let client = Client::try_default()?;
+/// let pods = ListWatch::<Pod>::from_client(&client, Some("kube-system"));
+/// let here = pods.tweak(|options| options.fields = fields::Selector::equals("spec.nodeName", "n1"));
+/// # Ok::<(), kinformer::Error>(())
+/// ```
+pub struct ListWatch<K> {
+    api: Api<K>,
+    tweak: Option<Tweak>,
+    silence: Duration,
+}
+
+impl<K: Resource> ListWatch<K> {
+    /// The objects that `K` stands for, in one namespace or in all.
+    #[doc(alias = "NewListWatchFromClient")]
+    #[must_use]
+    pub fn from_client(client: &Client, namespace: Option<&str>) -> Self {
+        Self::of_resource(client, &K::api_resource(), namespace)
+    }
+}
+
+impl<K: Body> ListWatch<K> {
+    /// The objects of a resource that is known only at run time, in one namespace or in all.
+    #[must_use]
+    pub fn of_resource(client: &Client, resource: &ApiResource, namespace: Option<&str>) -> Self {
+        Self::of_api(client.api_for(resource), namespace)
+    }
+
+    pub(crate) fn of_api(mut api: Api<K>, namespace: Option<&str>) -> Self {
+        if let Some(namespace) = namespace.filter(|namespace| !namespace.is_empty()) {
+            api = api.namespace(namespace);
+        }
+        Self { api, tweak: None, silence: Duration::from_secs(30) }
+    }
+
+    /// Changes the options of every list and watch before it is asked for, selectors for example.
+    #[must_use]
+    #[doc(alias = "NewFilteredListWatchFromClient")]
+    pub fn tweak(mut self, tweak: impl Fn(&mut ListOptions) + Send + Sync + 'static) -> Self {
+        self.tweak = Some(Arc::new(tweak));
+        self
+    }
+
+    /// How long a watch may be silent before it is opened again, to see whether anybody is there.
+    /// Defaults to 30 seconds.
+    #[must_use]
+    pub fn silence(mut self, limit: Duration) -> Self {
+        self.silence = limit;
+        self
+    }
+
+    fn tweaked(&self, options: &ListOptions) -> ListOptions {
+        let mut options = options.clone();
+        if let Some(tweak) = &self.tweak {
+            tweak(&mut options);
+        }
+        options
+    }
+}
+
+impl<K: Body> ListerWatcher<K> for ListWatch<K> {
+    fn resource(&self) -> &ApiResource {
+        self.api.resource()
+    }
+
+    fn list(
+        &self,
+        options: &ListOptions,
+        stop: &StopToken,
+        item: &mut dyn FnMut(Result<Object<K>>),
+    ) -> Result<ListMeta> {
+        self.api.with_stop(stop).list_in_turn(&self.tweaked(options), item)
+    }
+
+    fn watch(&self, options: &ListOptions, stop: &StopToken) -> Result<Watch<K>> {
+        self.api.with_stop(stop).watch_with(&self.tweaked(options), Some(self.silence))
+    }
+
+    fn streams_lists(&self) -> bool {
+        true
+    }
+
+    fn shape(&mut self, shape: &Shape) {
+        self.api = self.api.shaped(shape);
+    }
+}
+
+impl<K> std::fmt::Debug for ListWatch<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.api.fmt(f)
+    }
+}
+
+/// A source whose objects are seen without their type.
+pub(crate) struct Erased<K, S> {
+    source: S,
+    kind: std::marker::PhantomData<fn() -> K>,
+}
+
+impl<K, S> Erased<K, S> {
+    pub(crate) fn new(source: S) -> Self {
+        Self { source, kind: std::marker::PhantomData }
+    }
+}
+
+impl<K: 'static, S: ListerWatcher<K>> ListerWatcher<DynamicObject> for Erased<K, S> {
+    fn resource(&self) -> &ApiResource {
+        self.source.resource()
+    }
+
+    fn list(
+        &self,
+        options: &ListOptions,
+        stop: &StopToken,
+        item: &mut dyn FnMut(Result<Object>),
+    ) -> Result<ListMeta> {
+        self.source.list(options, stop, &mut |object| item(object.map(Object::into_cast)))
+    }
+
+    fn watch(&self, options: &ListOptions, stop: &StopToken) -> Result<Watch<DynamicObject>> {
+        self.source.watch(options, stop).map(Watch::cast)
+    }
+
+    fn streams_lists(&self) -> bool {
+        self.source.streams_lists()
+    }
+
+    fn shape(&mut self, shape: &Shape) {
+        self.source.shape(shape);
+    }
+}
