@@ -103,11 +103,9 @@ pub(crate) struct Body {
 
 impl Transport {
     pub(crate) fn new(config: Arc<Config>) -> Result<Self> {
-        let state = Mutex::new(State {
-            agent: agent(&config, None)?,
-            files: Files::new(files_of(&config), Instant::now()),
-            certificate: None,
-        });
+        // Looked at before they are read: a change in between is seen later, not missed.
+        let files = Files::new(files_of(&config), Instant::now());
+        let state = Mutex::new(State { agent: agent(&config, None)?, files, certificate: None });
         Ok(Self { config, state })
     }
 
