@@ -1,0 +1,7 @@
+//! The transport, proved on servers that stall, lie, break off and are not who they say they are.
+
+#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
+
+mod interrupt;
+mod stall;
+mod support;
