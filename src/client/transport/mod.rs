@@ -382,6 +382,14 @@ impl Connector for Dialer {
     }
 }
 
+impl Connection {
+    /// Whether an answer to plain HTTP begins as an alert of TLS.
+    fn is_foreign(&self) -> bool {
+        const ALERT: &[u8] = &[21, 3];
+        !self.stream.is_tls() && self.buffers.input().starts_with(ALERT)
+    }
+}
+
 impl Wire for Connection {
     fn buffers(&mut self) -> &mut dyn Buffers {
         &mut self.buffers
@@ -412,6 +420,11 @@ impl Wire for Connection {
         call.expect_response();
         let read = self.stream.read(self.buffers.input_append_buf(), &call.bounds)?;
         self.buffers.input_appended(read);
+        if call.progress.lock().phase == Phase::Response && self.is_foreign() {
+            let text = "what answers there speaks TLS: the address should begin with https";
+            let error = TransportError::new(Phase::Response, text);
+            return Err(io::Error::other(Error::from(error)).into());
+        }
         Ok(read > 0)
     }
 
