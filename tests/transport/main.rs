@@ -3,5 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
 mod interrupt;
+mod logs;
 mod stall;
 mod support;
+mod tls;

@@ -239,8 +239,11 @@ impl Server {
                 let _ = socket.set_nodelay(true);
                 state.accepted.fetch_add(1, Ordering::SeqCst);
                 let (kept, handler) = (socket.try_clone().unwrap(), handler.clone());
-                let over = state.over.clone();
-                let thread = spawn(move || handler(socket, &over));
+                let (over, end) = (state.over.clone(), socket.try_clone().unwrap());
+                let thread = spawn(move || {
+                    handler(socket, &over);
+                    let _ = end.shutdown(Shutdown::Both);
+                });
                 state.connections.lock().push((kept, thread));
             }
         });
