@@ -53,11 +53,11 @@ impl Stream {
                 Ok(_) => {}
                 Err(error) => {
                     bounds.stop.check()?;
-                    return Err(tls::handshake_failure(&shown, error).into());
+                    return Err(tls::handshake_failure(&shown, tls.last_words(error)).into());
                 }
             }
         }
-        tls.flush(bounds).map_err(|error| tls::handshake_failure(&shown, error))?;
+        tls.flush(bounds).map_err(|error| tls::handshake_failure(&shown, tls.last_words(error)))?;
         Ok(Self::Tls(tls))
     }
 
@@ -132,21 +132,27 @@ impl TlsStream {
         }
     }
 
-    /// After the handshake: what the server said about TLS before it hung up, as the error it is.
+    /// The error of a read or a write after the handshake, as its caller sees it.
     ///
     /// A server of TLS 1.3 refuses a client's certificate only when the client takes the handshake for
-    /// done, so that the refusal is found by whatever read or write comes next.
+    /// done, so that the refusal is found by whatever comes next.
     fn explain(&mut self, error: io::Error) -> io::Error {
-        let error = match error.kind() {
-            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => match self.drain() {
-                Err(said) if said.get_ref().is_some_and(|said| said.is::<rustls::Error>()) => said,
-                _ => error,
-            },
-            _ => error,
-        };
-        match error.downcast::<rustls::Error>() {
+        match self.last_words(error).downcast::<rustls::Error>() {
             Ok(said) => io::Error::other(Error::from(tls::failure(&self.name, said))),
             Err(error) => error,
+        }
+    }
+
+    /// What the server said before it hung up on us, if it said so in the language of TLS.
+    fn last_words(&mut self, error: io::Error) -> io::Error {
+        let hung_up =
+            matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset);
+        if !hung_up {
+            return error;
+        }
+        match self.drain() {
+            Err(said) if said.get_ref().is_some_and(|said| said.is::<rustls::Error>()) => said,
+            _ => error,
         }
     }
 
