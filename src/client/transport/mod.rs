@@ -40,8 +40,10 @@ use crate::{
 
 /// Small, because an idle watch holds them for as long as it lives.
 const INPUT_BUFFER: usize = 32 * 1024;
+/// Unless a request has a longer line: ureq writes lines whole or not at all.
 const OUTPUT_BUFFER: usize = 8 * 1024;
-const MAX_RESPONSE_HEAD: usize = 128 * 1024;
+/// Less than what fits: a head that fills the buffer would look like the end of the connection.
+const MAX_RESPONSE_HEAD: usize = INPUT_BUFFER - 1;
 /// As client-go's: what a server closes sooner is found out before it is used.
 const IDLE_CONNECTIONS: usize = 25;
 const IDLE_AGE: Duration = Duration::from_secs(90);
@@ -126,7 +128,7 @@ impl Transport {
         loop {
             bounds.stop.check()?;
             let agent = self.agent(Instant::now());
-            let call = Call::new(bounds.clone(), request.authorization.clone());
+            let call = Call::new(bounds.clone(), request);
             let head = self.head(request).map_err(|error| call.failure(error))?;
             let result = call.run(|| match request.body {
                 Some(body) => agent.run(head.map(|()| body)),
@@ -189,6 +191,17 @@ impl Transport {
     }
 }
 
+impl HttpRequest<'_> {
+    /// At least as long as the longest line of its head.
+    fn longest_line(&self) -> usize {
+        const METHOD_VERSION_AND_ENDS: usize = 64;
+        let own = self.headers.iter().map(|(name, value)| name.len() + value.len());
+        let extra = self.extra_headers.iter().map(|(name, value)| name.len() + value.len());
+        let longest = own.chain(extra).max().unwrap_or(0).max(self.target.len());
+        longest + METHOD_VERSION_AND_ENDS
+    }
+}
+
 impl HttpResponse {
     /// The first value of a header, if it is text.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
@@ -216,7 +229,7 @@ impl Body {
     /// Changes how long the server may be silent from now on.
     pub(crate) fn set_silence(&mut self, silence: Option<Duration>) {
         let bounds = Bounds { silence, ..self.call.bounds.clone() };
-        self.call = Call::new(bounds, None);
+        self.call = Call::with(bounds, 0, None);
     }
 
     /// What an error from [`read`](Read::read) means.
@@ -295,6 +308,8 @@ fn files_of(config: &Config) -> Vec<std::path::PathBuf> {
 /// that reads or writes goes through [`Call::run`].
 struct Call {
     bounds: Bounds,
+    /// What the output buffer must hold.
+    longest_line: usize,
     progress: Mutex<Progress>,
 }
 
@@ -311,9 +326,13 @@ thread_local! {
 }
 
 impl Call {
-    fn new(bounds: Bounds, authorization: Option<Secret>) -> Arc<Self> {
+    fn new(bounds: Bounds, request: &HttpRequest<'_>) -> Arc<Self> {
+        Self::with(bounds, request.longest_line(), request.authorization.clone())
+    }
+
+    fn with(bounds: Bounds, longest_line: usize, authorization: Option<Secret>) -> Arc<Self> {
         let progress = Progress { phase: Phase::Send, dialled: false, authorization };
-        Arc::new(Self { bounds, progress: Mutex::new(progress) })
+        Arc::new(Self { bounds, longest_line, progress: Mutex::new(progress) })
     }
 
     fn run<T>(self: &Arc<Self>, operation: impl FnOnce() -> T) -> T {
@@ -365,6 +384,7 @@ impl Call {
 struct Connection {
     stream: Stream,
     buffers: LazyBuffers,
+    output_size: usize,
 }
 
 impl Connector for Dialer {
@@ -378,7 +398,11 @@ impl Connector for Dialer {
         let call = Call::current()?;
         call.progress.lock().dialled = true;
         let stream = self.dial(&call.bounds).map_err(io::Error::other)?;
-        Ok(Some(Connection { stream, buffers: LazyBuffers::new(INPUT_BUFFER, OUTPUT_BUFFER) }))
+        Ok(Some(Connection {
+            stream,
+            buffers: LazyBuffers::new(INPUT_BUFFER, OUTPUT_BUFFER),
+            output_size: OUTPUT_BUFFER,
+        }))
     }
 }
 
@@ -392,6 +416,12 @@ impl Connection {
 
 impl Wire for Connection {
     fn buffers(&mut self) -> &mut dyn Buffers {
+        let needed = CURRENT.with_borrow(|call| call.as_ref().map_or(0, |call| call.longest_line));
+        if needed > self.output_size {
+            // Only so at the start of a call, when there is no input to lose.
+            self.buffers = LazyBuffers::new(INPUT_BUFFER, needed);
+            self.output_size = needed;
+        }
         &mut self.buffers
     }
 
