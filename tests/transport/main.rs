@@ -4,6 +4,7 @@
 
 mod interrupt;
 mod logs;
+mod pool;
 mod stall;
 mod support;
 mod tls;
