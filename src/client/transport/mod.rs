@@ -137,7 +137,9 @@ impl Transport {
             let error = match result {
                 Ok(response) => {
                     let (head, body) = response.into_parts();
-                    let reader = body.into_reader();
+                    // A compressed body reads its first bytes here.
+                    call.progress.lock().phase = Phase::Body;
+                    let reader = call.run(|| body.into_reader());
                     return Ok(HttpResponse {
                         status: head.status.as_u16(),
                         headers: head.headers,
@@ -365,6 +367,8 @@ impl Call {
         let phase = self.progress.lock().phase;
         let error = match error {
             ureq::Error::Io(error) => error,
+            // Of a compressed body, whatever happens while it is read is wrapped up as this.
+            ureq::Error::Decompress(_, error) if !is_bad_data(&error) => error,
             other => {
                 return TransportError::new(phase, other.to_string()).with_source(other).into();
             }
@@ -377,6 +381,11 @@ impl Call {
             Err(error) => TransportError::io(phase, error.to_string(), error).into(),
         }
     }
+}
+
+/// Whether bytes were the problem, and not getting them.
+fn is_bad_data(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData)
 }
 
 /// A connection as ureq sees it.
