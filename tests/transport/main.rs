@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
+mod gzip;
 mod interrupt;
 mod logs;
 mod pool;
+mod proxy;
 mod stall;
 mod support;
 mod tls;
