@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
+mod credentials;
 mod gzip;
 mod interrupt;
 mod logs;
+mod plugin;
 mod pool;
 mod proxy;
 mod stall;
