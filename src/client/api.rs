@@ -280,13 +280,24 @@ impl<K: Body> Api<K> {
     /// Makes an object.
     ///
     /// `apiVersion` and `kind` are added where the body has none. `metadata.generateName` instead of a
-    /// name lets the server choose.
+    /// name lets the server choose. A [subresource](Self::subresource) is made under the object that
+    /// the body's `metadata.name` names.
     ///
     /// # Errors
     ///
     /// See [`Api`]; [`is_already_exists`](Error::is_already_exists).
     pub fn create<B: Serialize + ?Sized>(&self, object: &B) -> Result<Object<K>> {
-        self.send(Method::Post, None, object)
+        match &self.subresource {
+            None => self.send(Method::Post, None, object),
+            Some(subresource) => {
+                let body = serde_json::to_value(object).unwrap_or_default();
+                let Some(name) = body["metadata"]["name"].as_str() else {
+                    let text = format!("the metadata has none, so whose {subresource:?} is it?");
+                    return Err(Error::invalid("name", text));
+                };
+                self.send(Method::Post, Some(name), object)
+            }
+        }
     }
 
     /// Replaces an object by another.
@@ -309,9 +320,10 @@ impl<K: Body> Api<K> {
     ) -> Result<Object<K>> {
         let mut request = self.request(method, name)?;
         self.write.write(&mut request);
-        match &self.subresource {
-            Some(other) if other != "status" => request.json(object)?,
-            _ => request.object(&self.resource, object)?,
+        match self.subresource.as_deref() {
+            None | Some("status" | "scale") => request.object(&self.origin.resource, object)?,
+            // What other subresources take is not known here.
+            Some(_) => request.json(object)?,
         }
         self.object(&request)
     }
@@ -346,7 +358,7 @@ impl<K: Body> Api<K> {
         self.write.write(&mut request);
         request.param("force", self.write.force.to_string());
         request.content_type = "application/apply-patch+yaml";
-        request.object(&self.resource, object)?;
+        request.object(&self.origin.resource, object)?;
         self.object(&request)
     }
 
@@ -366,8 +378,7 @@ impl<K: Body> Api<K> {
     /// See [`Api`]; [`is_conflict`](Error::is_conflict) if a precondition does not hold.
     pub fn delete_with(&self, name: &str, options: &DeleteOptions) -> Result<Deletion<K>> {
         let mut request = self.request(Method::Delete, Some(name))?;
-        self.write.write(&mut request);
-        options.write(&mut request)?;
+        options.write(self.write.dry_run, &mut request)?;
         let body = self.client.connection.request(&request, &self.client.stop)?;
         #[derive(Deserialize)]
         struct Kind {
@@ -395,9 +406,8 @@ impl<K: Body> Api<K> {
             return Ok(());
         }
         let mut request = self.request(Method::Delete, None)?;
-        self.write.write(&mut request);
         select.write_list(&mut request);
-        delete.write(&mut request)?;
+        delete.write(self.write.dry_run, &mut request)?;
         self.client.connection.request(&request, &self.client.stop).map(drop)
     }
 
