@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Client,
     connection::CallKind,
+    failure,
     list::{self, List, ListMeta},
     options::{DeleteOptions, FieldValidation, ListOptions, LogOptions, Patch, WriteOptions},
     request::{JSON, Request, Target},
@@ -281,7 +282,8 @@ impl<K: Body> Api<K> {
     ///
     /// `apiVersion` and `kind` are added where the body has none. `metadata.generateName` instead of a
     /// name lets the server choose. A [subresource](Self::subresource) is made under the object that
-    /// the body's `metadata.name` names.
+    /// the body's `metadata.name` names; if the server only says that it was done, as it does of a
+    /// binding, the result is what was sent.
     ///
     /// # Errors
     ///
@@ -325,7 +327,13 @@ impl<K: Body> Api<K> {
             // What other subresources take is not known here.
             Some(_) => request.json(object)?,
         }
-        self.object(&request)
+        let answer = self.client.connection.request(&request, &self.client.stop)?;
+        let object = match &request.body {
+            // As to a binding: it was done as asked.
+            Some(sent) if failure::success_status(&answer).is_some() => sent,
+            _ => &answer,
+        };
+        Ok(Object::ingest(&self.origin, object)?)
     }
 
     /// Changes an object in part.
@@ -380,18 +388,14 @@ impl<K: Body> Api<K> {
         let mut request = self.request(Method::Delete, Some(name))?;
         options.write(self.write.dry_run, &mut request)?;
         let body = self.client.connection.request(&request, &self.client.stop)?;
-        #[derive(Deserialize)]
-        struct Kind {
-            #[serde(default)]
-            kind: String,
+        if body.is_empty() {
+            // Nothing more to say, as in a 204.
+            let mut status = Status::default();
+            status.status = "Success".into();
+            return Ok(Deletion::Done(Box::new(status)));
         }
-        let what = || format!("the answer to a deletion of {}", self.origin.resource);
-        let found: Kind =
-            serde_json::from_slice(&body).map_err(|error| Error::decode(what(), error))?;
-        if found.kind == "Status" {
-            let status =
-                serde_json::from_slice(&body).map_err(|error| Error::decode(what(), error))?;
-            return Ok(Deletion::Done(status));
+        if let Some(status) = failure::success_status(&body) {
+            return Ok(Deletion::Done(Box::new(status)));
         }
         Ok(Deletion::Pending(Object::ingest(&self.origin, &body)?))
     }
@@ -408,7 +412,10 @@ impl<K: Body> Api<K> {
         let mut request = self.request(Method::Delete, None)?;
         select.write_list(&mut request);
         delete.write(self.write.dry_run, &mut request)?;
-        self.client.connection.request(&request, &self.client.stop).map(drop)
+        let (connection, stop) = (&self.client.connection, &self.client.stop);
+        let mut answered = connection.open(&request, CallKind::List, stop)?;
+        // The answer is a status, or all the objects there were: these are not held whole.
+        list::discard(&mut answered.body)
     }
 
     /// Opens the log of a pod's container.

@@ -1,6 +1,7 @@
 //! One cluster as a client sees it: sends requests, with credentials, retries and warnings.
 
 use std::{
+    io::Read,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -20,6 +21,9 @@ use crate::{
 
 /// The largest answer that is read whole: objects, discovery, statuses. Lists and logs are streamed.
 const MAX_ANSWER: u64 = 64 * 1024 * 1024;
+
+/// How much of an answer that is a failure is looked at.
+const MAX_FAILURE: u64 = 1024 * 1024;
 
 /// How long to wait before a GET is sent again that the connection broke under.
 const AFTER_DISCONNECT: Duration = Duration::from_secs(1);
@@ -217,9 +221,12 @@ impl Connection {
         self.take_warnings(&response);
         let retry_after = retry_after(&response).map(|wait| wait.as_secs());
         let content_type = response.header("content-type").map(str::to_owned);
+        let mut body = Vec::new();
+        let read = (&mut response.body).take(MAX_FAILURE).read_to_end(&mut body);
         // A body that cannot be read does not hide the code.
-        let body = response.body.read_all(MAX_ANSWER);
-        if let Err(Error::Stopped) = body {
+        if let Err(error) = read
+            && let Error::Stopped = response.body.failure(error)
+        {
             return Error::Stopped;
         }
         let answer = Answer {
@@ -229,7 +236,7 @@ impl Connection {
             content_type: content_type.as_deref(),
             retry_after: retry_after.and_then(|seconds| u32::try_from(seconds).ok()),
         };
-        failure::from_answer(&answer, &body.unwrap_or_default())
+        failure::from_answer(&answer, &body)
     }
 
     fn take_warnings(&self, response: &HttpResponse) {

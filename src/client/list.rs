@@ -7,7 +7,7 @@ use std::{
 
 use serde::Deserialize;
 
-use super::transport::Body;
+use super::{failure, transport::Body};
 use crate::{
     error::{DecodeError, Error, Result, Status},
     json::{scan::unescape, stream::JsonStream},
@@ -59,6 +59,19 @@ pub(super) fn read<K>(
         Ok(envelope) => metadata(&envelope, origin),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(malformed(origin, error)),
         Err(error) => Err(stream.reader().failure(error)),
+    }
+}
+
+/// Reads an answer to its end only to know whether it is a failure after all.
+pub(super) fn discard(body: &mut Body) -> Result<()> {
+    /// A `Status` is smaller than this.
+    const BEGINNING: u64 = 1024 * 1024;
+    let mut beginning = Vec::new();
+    let read = body.take(BEGINNING).read_to_end(&mut beginning);
+    read.and_then(|_| io::copy(body, &mut io::sink())).map_err(|error| body.failure(error))?;
+    match failure::failure_status(&beginning) {
+        Some(status) => Err(Error::Api(Box::new(status))),
+        None => Ok(()),
     }
 }
 

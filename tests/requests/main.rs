@@ -1,5 +1,6 @@
 //! The client against a scripted server: what it sends, and what it makes of answers.
 #![allow(clippy::disallowed_methods, reason = "tests own their threads")]
 
+mod answers;
 mod support;
 mod urls;

@@ -15,43 +15,43 @@ use kinformer::{ApiResource, Client, Config, config::ConfigBuilder};
 use parking_lot::{Condvar, Mutex};
 
 /// No wait in these tests lasts this long unless something is wrong.
-pub const LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
-pub struct Request {
-    pub method: String,
+pub(crate) struct Request {
+    pub(crate) method: String,
     /// Path and query.
-    pub target: String,
+    pub(crate) target: String,
     headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
     /// Which connection it came on, counted from 0.
-    pub connection: usize,
-    pub at: Instant,
+    pub(crate) connection: usize,
+    pub(crate) at: Instant,
 }
 
 impl Request {
-    pub fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         self.target.split('?').next().unwrap()
     }
 
-    pub fn query(&self) -> &str {
+    pub(crate) fn query(&self) -> &str {
         self.target.split_once('?').map_or("", |(_, query)| query)
     }
 
     /// The values of a header, joined as one.
-    pub fn header(&self, name: &str) -> Option<String> {
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
         let values: Vec<_> = self.headers.iter().filter(|(key, _)| key == name).collect();
         let values: Vec<_> = values.into_iter().map(|(_, value)| value.as_str()).collect();
         (!values.is_empty()).then(|| values.join(", "))
     }
 
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 
     /// Method and target, as tests compare them.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         format!("{} {}", self.method, self.target)
     }
 }
@@ -68,11 +68,11 @@ enum Step {
 }
 
 /// What to answer to one request.
-pub struct Reply(Vec<Step>);
+pub(crate) struct Reply(Vec<Step>);
 
 impl Reply {
     /// A whole answer with a content length.
-    pub fn new(code: u16, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Self {
+    pub(crate) fn new(code: u16, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Self {
         let body = body.as_ref();
         let mut bytes = head(code, headers);
         bytes += &format!("Content-Length: {}\r\n\r\n", body.len());
@@ -81,42 +81,42 @@ impl Reply {
         Self(vec![Step::Send(bytes)])
     }
 
-    pub fn json(code: u16, body: impl AsRef<[u8]>) -> Self {
+    pub(crate) fn json(code: u16, body: impl AsRef<[u8]>) -> Self {
         Self::new(code, &[("Content-Type", "application/json")], body)
     }
 
     /// A failure that asks to be asked again.
-    pub fn retry(code: u16, after: &str) -> Self {
+    pub(crate) fn retry(code: u16, after: &str) -> Self {
         let headers = [("Content-Type", "text/plain"), ("Retry-After", after)];
         Self::new(code, &headers, "come back later")
     }
 
     /// The head of a chunked answer; chunks are to follow.
-    pub fn stream() -> Self {
+    pub(crate) fn stream() -> Self {
         Self::stream_as("application/json")
     }
 
-    pub fn stream_as(content_type: &str) -> Self {
+    pub(crate) fn stream_as(content_type: &str) -> Self {
         Self::raw(
             head(200, &[("Content-Type", content_type)]) + "Transfer-Encoding: chunked\r\n\r\n",
         )
     }
 
     /// These bytes and nothing else.
-    pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn raw(bytes: impl Into<Vec<u8>>) -> Self {
         Self(vec![Step::Send(bytes.into())])
     }
 
     /// No answer: the connection ends.
-    pub fn hang_up() -> Self {
+    pub(crate) fn hang_up() -> Self {
         Self(vec![Step::Close])
     }
 
-    pub fn reset() -> Self {
+    pub(crate) fn reset() -> Self {
         Self(vec![Step::Reset])
     }
 
-    pub fn chunk(mut self, bytes: impl AsRef<[u8]>) -> Self {
+    pub(crate) fn chunk(mut self, bytes: impl AsRef<[u8]>) -> Self {
         let bytes = bytes.as_ref();
         let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
         chunk.extend_from_slice(bytes);
@@ -126,27 +126,27 @@ impl Reply {
     }
 
     /// One chunk each for pieces of this size.
-    pub fn chunks_of(self, size: usize, bytes: impl AsRef<[u8]>) -> Self {
+    pub(crate) fn chunks_of(self, size: usize, bytes: impl AsRef<[u8]>) -> Self {
         bytes.as_ref().chunks(size).fold(self, Self::chunk)
     }
 
-    pub fn end(mut self) -> Self {
+    pub(crate) fn end(mut self) -> Self {
         self.0.push(Step::Send(b"0\r\n\r\n".to_vec()));
         self
     }
 
-    pub fn bytes(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn bytes(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.0.push(Step::Send(bytes.into()));
         self
     }
 
-    pub fn wait(mut self, gate: &Gate) -> Self {
+    pub(crate) fn wait(mut self, gate: &Gate) -> Self {
         self.0.push(Step::Wait(gate.clone()));
         self
     }
 
     /// Writes as much as it likes, without having it all at once.
-    pub fn generate(
+    pub(crate) fn generate(
         mut self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
     ) -> Self {
@@ -154,12 +154,12 @@ impl Reply {
         self
     }
 
-    pub fn close(mut self) -> Self {
+    pub(crate) fn close(mut self) -> Self {
         self.0.push(Step::Close);
         self
     }
 
-    pub fn then_reset(mut self) -> Self {
+    pub(crate) fn then_reset(mut self) -> Self {
         self.0.push(Step::Reset);
         self
     }
@@ -175,10 +175,10 @@ fn head(code: u16, headers: &[(&str, &str)]) -> String {
 
 /// Holds a reply back until a test opens it.
 #[derive(Clone, Default)]
-pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
+pub(crate) struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
 impl Gate {
-    pub fn open(&self) {
+    pub(crate) fn open(&self) {
         *self.0.0.lock() = true;
         self.0.1.notify_all();
     }
@@ -197,7 +197,7 @@ impl Gate {
 type Script = Box<dyn Fn(&Request) -> Reply + Send + Sync>;
 
 /// Listens on a loopback port until it is dropped; then all its threads have ended.
-pub struct Server {
+pub(crate) struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
     accepting: Option<JoinHandle<()>>,
@@ -215,7 +215,8 @@ struct Shared {
 
 impl Server {
     /// Answers each request as `script` says.
-    pub fn start(script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+        start_log();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
@@ -235,7 +236,7 @@ impl Server {
     }
 
     /// Answers the first request with the first reply, and so on; a request too many is a 599.
-    pub fn in_turn(replies: impl IntoIterator<Item = Reply>) -> Self {
+    pub(crate) fn in_turn(replies: impl IntoIterator<Item = Reply>) -> Self {
         let replies: Mutex<std::collections::VecDeque<Reply>> =
             Mutex::new(replies.into_iter().collect());
         Self::start(move |_| {
@@ -245,41 +246,41 @@ impl Server {
     }
 
     /// Answers every request with the same JSON.
-    pub fn json(code: u16, body: impl Into<String>) -> Self {
+    pub(crate) fn json(code: u16, body: impl Into<String>) -> Self {
         let body = body.into();
         Self::start(move |_| Reply::json(code, &body))
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    pub fn config(&self) -> ConfigBuilder {
+    pub(crate) fn config(&self) -> ConfigBuilder {
         Config::builder(self.url()).no_proxy()
     }
 
-    pub fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         client(self.config())
     }
 
-    pub fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().clone()
     }
 
     /// Method and target of every request so far.
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         self.requests().iter().map(Request::line).collect()
     }
 
     /// The only request that there was.
-    pub fn only(&self) -> Request {
+    pub(crate) fn only(&self) -> Request {
         let mut requests = self.requests();
         assert_eq!(requests.len(), 1, "{requests:#?}");
         requests.remove(0)
     }
 
     /// Blocks until so many requests have arrived.
-    pub fn wait_for_requests(&self, count: usize) {
+    pub(crate) fn wait_for_requests(&self, count: usize) {
         let mut requests = self.shared.requests.lock();
         let limit = Instant::now() + LIMIT;
         while requests.len() < count {
@@ -393,36 +394,66 @@ fn read_request(reader: &mut impl BufRead, connection: usize) -> io::Result<Opti
     Ok(Some(Request { method, target, headers, body, connection, at: Instant::now() }))
 }
 
-pub fn client(config: ConfigBuilder) -> Client {
+pub(crate) fn client(config: ConfigBuilder) -> Client {
     Client::new(config.build().unwrap()).unwrap()
 }
 
-pub fn pods() -> ApiResource {
+pub(crate) fn pods() -> ApiResource {
     ApiResource::namespaced("v1", "Pod", "pods")
 }
 
-pub fn deployments() -> ApiResource {
+pub(crate) fn deployments() -> ApiResource {
     ApiResource::namespaced("apps/v1", "Deployment", "deployments")
 }
 
-pub fn nodes() -> ApiResource {
+pub(crate) fn nodes() -> ApiResource {
     ApiResource::cluster("v1", "Node", "nodes")
 }
 
-pub const POD: &str = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-0","namespace":"a","resourceVersion":"7"}}"#;
+pub(crate) const POD: &str = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-0","namespace":"a","resourceVersion":"7"}}"#;
 
 /// A failure as API servers write it.
-pub fn status(code: u16, reason: &str, message: &str) -> String {
+pub(crate) fn status(code: u16, reason: &str, message: &str) -> String {
     format!(
         r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":"{message}","reason":"{reason}","code":{code}}}"#
     )
 }
 
 /// Blocks until `done`, for at most [`LIMIT`].
-pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     let limit = Instant::now() + LIMIT;
     while !done() {
         assert!(Instant::now() < limit, "waited too long for: {what}");
         std::thread::park_timeout(Duration::from_millis(2));
+    }
+}
+
+/// How many lines of the library's log have this text in them.
+pub(crate) fn logged(text: &str) -> usize {
+    LOG.0.lock().iter().filter(|line| line.contains(text)).count()
+}
+
+struct Log(Mutex<Vec<String>>);
+
+static LOG: Log = Log(Mutex::new(Vec::new()));
+
+impl log::Log for Log {
+    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
+        metadata.target().starts_with("kinformer")
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        if self.enabled(record.metadata()) {
+            self.0.lock().push(record.args().to_string());
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+fn start_log() {
+    // Another test may have been first.
+    if log::set_logger(&LOG).is_ok() {
+        log::set_max_level(log::LevelFilter::Debug);
     }
 }
