@@ -88,7 +88,8 @@ impl Connection {
     /// A 401 is answered by one more try with fresh credentials, if there are any. A 5xx with
     /// `Retry-After` is retried only for verbs that can safely happen twice. A too large resource
     /// version is not retried here, because waiting longer is the caller's decision. A watch that
-    /// cannot be opened is an error and not an empty watch.
+    /// cannot be opened is an error and not an empty watch, and is not tried again after its connection
+    /// broke: an informer does that, and knows from where.
     pub(crate) fn open(
         &self,
         request: &Request,
@@ -122,7 +123,7 @@ impl Connection {
                 }
                 Err(error) => {
                     let again = request.method == Method::Get
-                        && kind == CallKind::Request
+                        && matches!(kind, CallKind::Request | CallKind::List)
                         && is_broken_connection(&error);
                     (error, again.then_some(AFTER_DISCONNECT))
                 }

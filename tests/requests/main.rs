@@ -2,5 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests own their threads")]
 
 mod answers;
+mod retries;
 mod support;
 mod urls;
+mod watching;

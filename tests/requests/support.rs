@@ -1,7 +1,7 @@
 //! A scripted HTTP server: what it answers is decided per request, down to the bytes.
 
 use std::{
-    io::{self, BufRead, BufReader, Read, Write},
+    io::{self, BufRead, BufReader, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc,
@@ -209,6 +209,7 @@ struct Shared {
     arrived: Condvar,
     stopping: AtomicBool,
     connections: AtomicUsize,
+    closed: AtomicUsize,
     open: Mutex<Vec<TcpStream>>,
     gates: Mutex<Vec<Gate>>,
 }
@@ -225,6 +226,7 @@ impl Server {
             arrived: Condvar::new(),
             stopping: AtomicBool::new(false),
             connections: AtomicUsize::new(0),
+            closed: AtomicUsize::new(0),
             open: Mutex::default(),
             gates: Mutex::default(),
         });
@@ -288,6 +290,11 @@ impl Server {
             assert!(!timed_out, "{} of {count} requests came", requests.len());
         }
     }
+
+    /// Blocks until the server has closed so many connections.
+    pub(crate) fn wait_for_closed(&self, count: usize) {
+        eventually("closed connections", || self.shared.closed.load(Ordering::SeqCst) >= count);
+    }
 }
 
 impl Drop for Server {
@@ -322,6 +329,7 @@ impl Shared {
             serving.push(std::thread::spawn(move || {
                 // A client that goes away in the middle is no fault of the server's.
                 let _ = shared.serve(stream, number);
+                shared.closed.fetch_add(1, Ordering::SeqCst);
             }));
         }
         for stream in self.open.lock().iter() {
