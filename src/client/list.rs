@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
 use super::{failure, transport::Body};
 use crate::{
@@ -89,7 +89,7 @@ fn cut(stream: &mut JsonStream<impl Read>, item: &mut dyn FnMut(&[u8])) -> io::R
             envelope.extend_from_slice(key);
             envelope.push(b':');
             stream.expect(b':')?;
-            if is_items && stream.peek()? == Some(b'[') {
+            if is_items && stream.peek()? != Some(b'n') {
                 cut_items(stream, item)?;
                 envelope.extend_from_slice(b"[]");
             } else {
@@ -136,6 +136,12 @@ fn metadata(envelope: &[u8], origin: &Origin) -> Result<ListMeta> {
         kind: String,
         #[serde(default)]
         metadata: Option<ListMeta>,
+        /// Whatever they are: `null` is how Go writes none.
+        #[serde(default, rename = "items", deserialize_with = "is_there")]
+        has_items: bool,
+    }
+    fn is_there<'de, D: Deserializer<'de>>(value: D) -> Result<bool, D::Error> {
+        IgnoredAny::deserialize(value).map(|_| true)
     }
     let what = || format!("a list of {}", origin.resource);
     let found: Envelope =
@@ -145,9 +151,10 @@ fn metadata(envelope: &[u8], origin: &Origin) -> Result<ListMeta> {
             serde_json::from_slice(envelope).map_err(|error| Error::decode(what(), error))?;
         return Err(Error::Api(Box::new(status)));
     }
-    if found.kind == "Table" {
-        let reason = serde::de::Error::custom("the server sent a table");
-        return Err(Error::decode(what(), reason));
+    // To take something else for a list without items is to lose every object that there is.
+    if found.kind == "Table" || !(found.has_items || found.kind.ends_with("List")) {
+        let reason = format!("the server sent something else, of kind {:?}", found.kind);
+        return Err(Error::decode(what(), serde::de::Error::custom(reason)));
     }
     Ok(found.metadata.unwrap_or_default())
 }
