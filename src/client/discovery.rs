@@ -296,6 +296,7 @@ impl Catalogue {
             let mut part = Self::default();
             document.items.into_iter().for_each(|group| part.add(group));
             catalogue.groups.extend(part.groups);
+            catalogue.failures.extend(part.failures);
         }
         for group in &catalogue.groups {
             for version in &group.versions {

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests own their threads")]
 
 mod answers;
+mod discovering;
 mod listing;
 mod retries;
 mod support;
