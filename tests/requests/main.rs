@@ -4,7 +4,9 @@
 mod answers;
 mod discovering;
 mod listing;
+mod objects;
 mod retries;
 mod support;
+mod threads;
 mod urls;
 mod watching;
