@@ -16,6 +16,8 @@ pub(crate) struct Call {
     pub(crate) dry_run: bool,
     /// A fixture: the status given at creation is kept, and need not come from a controller.
     pub(crate) keep_status: bool,
+    /// The object's `managedFields` are up to date already.
+    pub(crate) fields_tracked: bool,
 }
 
 impl Call {
@@ -26,6 +28,7 @@ impl Call {
             now: SystemTime::now(),
             dry_run: false,
             keep_status: true,
+            fields_tracked: false,
         }
     }
 
@@ -64,7 +67,13 @@ impl Call {
                 &[("fieldManager", "FieldValueInvalid", why)],
             ));
         }
-        Ok(Self { manager, now: SystemTime::now(), dry_run, keep_status: false })
+        Ok(Self {
+            manager,
+            now: SystemTime::now(),
+            dry_run,
+            keep_status: false,
+            fields_tracked: false,
+        })
     }
 
     pub(crate) fn timestamp(&self) -> String {

@@ -123,10 +123,13 @@ impl Core {
         self.connections.lock().len()
     }
 
-    pub(crate) fn drop_connections(&self) {
-        for tcp in self.connections.lock().values() {
-            // It may be gone already.
-            let _ = tcp.shutdown(Shutdown::Both);
+    /// Shuts every connection down, but for one.
+    pub(crate) fn drop_connections(&self, except: Option<u64>) {
+        for (id, tcp) in &*self.connections.lock() {
+            if Some(*id) != except {
+                // It may be gone already.
+                let _ = tcp.shutdown(Shutdown::Both);
+            }
         }
         self.wake();
     }
@@ -134,7 +137,7 @@ impl Core {
     /// Interrupts everything that runs.
     pub(crate) fn stop(&self) {
         self.stop.stop();
-        self.drop_connections();
+        self.drop_connections(None);
     }
 
     fn wake(&self) {

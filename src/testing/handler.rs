@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
+    body,
     call::{self, Call},
     core::Core,
     delete::{self, DeleteOptions, Removal},
@@ -13,16 +14,17 @@ use super::{
     http::Request,
     info,
     media::{self, Shape},
-    modify,
+    modify::Patch,
     options::ListOptions,
+    part,
     path::{ResourcePath, Verb},
     read,
     registry::ResourceDef,
     reply::Reply,
+    review,
     select::Selection,
     store::{Scope, storage},
     watch,
-    write::check_preconditions,
 };
 
 /// Answers a request. `script` is what is to go wrong with a watch.
@@ -55,8 +57,11 @@ fn resource(
     if !def.namespaced && path.namespace.is_some() {
         return Err(failure::unknown_path());
     }
-    if path.subresource.is_some() {
+    if def.namespaced && path.namespace.is_none() && path.name.is_some() {
         return Err(failure::unknown_path());
+    }
+    if path.subresource.is_some() {
+        return part::answer(core, request, &def, path, verb);
     }
     if !def.verbs.contains(&verb.as_str()) {
         return Err(failure::method_not_allowed());
@@ -65,6 +70,7 @@ fn resource(
         Verb::Get => read::get(core, request, &def, path),
         Verb::List => read::list(core, request, &def, path),
         Verb::Watch => watch::watch(core, request, &def, path, script),
+        Verb::Create if !def.stored => review::answer(core, request, &def, path),
         Verb::Create => create(core, request, &def, path),
         Verb::Update => update(core, request, &def, path),
         Verb::Patch => patch(core, request, &def, path),
@@ -83,20 +89,20 @@ fn create(
         return Err(failure::method_not_allowed());
     }
     let view = media::negotiate(request.header_list("accept").as_deref(), Shape::Object)?;
-    let (call, object) = (Call::of(request)?, body(request)?);
+    let (call, object) = (Call::of(request)?, body::object(request)?);
     let namespace = path.namespace.as_deref();
     let stored = core.write(|state| state.create(def, namespace, object, &call))?;
     Ok(read::show(request, def, &stored, view, 201))
 }
 
-fn update(
+pub(crate) fn update(
     core: &Core,
     request: &Request,
     def: &Arc<ResourceDef>,
     path: &ResourcePath,
 ) -> Outcome<Reply> {
     let view = media::negotiate(request.header_list("accept").as_deref(), Shape::Object)?;
-    let (call, object) = (Call::of(request)?, body(request)?);
+    let (call, object) = (Call::of(request)?, body::object(request)?);
     let name = path.name.as_deref().ok_or_else(failure::method_not_allowed)?;
     let part = path.subresource.as_deref();
     let (stored, created) = core
@@ -104,21 +110,19 @@ fn update(
     Ok(read::show(request, def, &stored, view, if created { 201 } else { 200 }))
 }
 
-fn patch(core: &Core, request: &Request, def: &ResourceDef, path: &ResourcePath) -> Outcome<Reply> {
+pub(crate) fn patch(
+    core: &Core,
+    request: &Request,
+    def: &ResourceDef,
+    path: &ResourcePath,
+) -> Outcome<Reply> {
     let view = media::negotiate(request.header_list("accept").as_deref(), Shape::Object)?;
-    let call = Call::of(request)?;
-    let change: Value = serde_json::from_slice(&request.body)
-        .map_err(|error| failure::bad_request(error.to_string()))?;
-    let stored = core.write(|state| {
-        let name = path.name.as_deref().unwrap_or_default();
-        let old = read::find(state, def, path)?.ok_or_else(|| failure::not_found(def, name))?;
-        let current = old.value(def);
-        check_preconditions(def, &old, &change)?;
-        let mut new = current.clone();
-        modify::merge(&mut new, &change);
-        state.replace(def, &old, current, new, None, &call)
-    })?;
-    Ok(read::show(request, def, &stored, view, 200))
+    let (call, patch) = (Call::of(request)?, Patch::of(request, def)?);
+    let name = path.name.as_deref().ok_or_else(failure::method_not_allowed)?;
+    let (namespace, part) = (path.namespace.as_deref(), path.subresource.as_deref());
+    let (stored, created) =
+        core.write(|state| state.patch(def, namespace, name, part, &patch, &call))?;
+    Ok(read::show(request, def, &stored, view, if created { 201 } else { 200 }))
 }
 
 fn remove(
@@ -191,7 +195,7 @@ fn delete_options(request: &Request) -> Outcome<(Call, DeleteOptions)> {
         }
         serde_json::from_value(options).unwrap_or_default()
     } else {
-        let mut value = body(request)?;
+        let mut value = body::object(request)?;
         if let Some(members) = value.as_object_mut() {
             members.retain(|_, member| !member.is_null());
         }
@@ -199,15 +203,4 @@ fn delete_options(request: &Request) -> Outcome<(Call, DeleteOptions)> {
     };
     call.dry_run |= call::check_dry_run(options.dry_run.iter().map(String::as_str))?;
     Ok((call, options))
-}
-
-/// The JSON body of a write.
-pub(crate) fn body(request: &Request) -> Outcome<Value> {
-    match request.media_type().as_str() {
-        "application/json" | "" | "*/*" => {}
-        _ => return Err(failure::unsupported_media_type(&["application/json"])),
-    }
-    serde_json::from_slice(&request.body).map_err(|error| {
-        failure::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
-    })
 }

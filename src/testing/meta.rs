@@ -163,9 +163,12 @@ pub(crate) fn admit(def: &ResourceDef, object: &mut Value, call: &Call) {
             "selfLink",
             "uid",
         ] {
-            if !(call.keep_status
-                && matches!(theirs, "creationTimestamp" | "uid" | "managedFields"))
-            {
+            let kept = match theirs {
+                "creationTimestamp" | "uid" => call.keep_status,
+                "managedFields" => call.keep_status || call.fields_tracked,
+                _ => false,
+            };
+            if !kept {
                 metadata.remove(theirs);
             }
         }
@@ -207,7 +210,7 @@ pub(crate) fn keep(def: &ResourceDef, current: &Value, new: &mut Value) {
 
 /// A real server does not store empty maps and lists of metadata.
 fn drop_empty(metadata: &mut Map<String, Value>) {
-    for field in ["labels", "annotations", "finalizers", "ownerReferences", "managedFields"] {
+    for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
         let empty = match metadata.get(field) {
             Some(Value::Null) => true,
             Some(Value::Object(entries)) => entries.is_empty(),

@@ -1,13 +1,16 @@
 //! An API server inside the process, for tests.
 
+mod body;
 mod call;
 mod connection;
+mod control;
 mod core;
 mod crd;
 mod defaults;
 mod delete;
 mod discovery;
 mod failure;
+mod fault;
 mod faults;
 mod fields;
 mod handler;
@@ -20,6 +23,7 @@ mod modify;
 mod object;
 mod openapi;
 mod options;
+mod part;
 #[allow(dead_code, unused)]
 mod patch;
 mod path;
@@ -28,6 +32,7 @@ mod read;
 mod registry;
 mod reply;
 mod requests;
+mod review;
 mod select;
 mod server;
 mod store;
@@ -40,6 +45,7 @@ mod wire;
 mod write;
 
 pub use self::{
+    fault::{Fault, Moment, StatusFault, StatusForm, When},
     path::Verb,
     requests::SeenRequest,
     server::{ApiServer, ApiServerBuilder},

@@ -88,6 +88,13 @@ impl Reply {
         reply
     }
 
+    /// Indents the body, whoever asks.
+    pub(crate) fn indent(&mut self) {
+        if let Body::Bytes(bytes) = &mut self.body {
+            *bytes = indented(bytes);
+        }
+    }
+
     /// Writes the response to a request.
     pub(crate) fn send(
         self,

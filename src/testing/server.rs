@@ -16,6 +16,7 @@ use super::{
     call::Call,
     connection,
     core::{Core, Settings},
+    fault::{Fault, When},
     requests::SeenRequest,
     store::State,
     tls::Certificates,
@@ -86,7 +87,7 @@ impl ApiServer {
 
     /// Cuts every connection, in the middle of whatever it is doing.
     pub fn drop_connections(&self) {
-        self.core.drop_connections();
+        self.core.drop_connections(None);
     }
 
     /// How many connections are open.
@@ -110,6 +111,25 @@ impl ApiServer {
     /// Forgets the requests seen so far.
     pub fn clear_requests(&self) {
         self.core.requests.lock().clear();
+    }
+
+    /// Makes something go wrong with the requests that `when` selects.
+    ///
+    /// Faults are tried in the order they were given; a request meets at most one. They stay until they
+    /// have happened as often as `when` says, or [`clear_faults`](Self::clear_faults).
+    pub fn inject(&self, when: When, fault: Fault) {
+        self.core.faults.lock().add(when, fault);
+    }
+
+    /// Forgets the faults that have not happened yet.
+    pub fn clear_faults(&self) {
+        self.core.faults.lock().clear();
+    }
+
+    /// How many faults have not happened as often as they are to.
+    #[must_use]
+    pub fn pending_faults(&self) -> usize {
+        self.core.faults.lock().pending().len()
     }
 
     /// Stops the server and waits for its threads, which are interrupted. Dropping it does the same.
@@ -231,7 +251,7 @@ fn accept(core: &Arc<Core>, listener: &TcpListener, certificates: Option<&Arc<Ce
         let Some(id) = core.connect(&tcp) else { break };
         let (shared, certificates) = (core.clone(), certificates.cloned());
         let thread = thread::spawn("api:conn", move || {
-            connected(&shared, tcp, certificates.as_deref());
+            connected(&shared, id, tcp, certificates.as_deref());
             shared.disconnect(id);
         });
         match thread {
@@ -251,7 +271,7 @@ fn reap(threads: &mut Vec<JoinHandle<()>>) {
     }
 }
 
-fn connected(core: &Arc<Core>, tcp: Arc<TcpStream>, certificates: Option<&Certificates>) {
+fn connected(core: &Arc<Core>, id: u64, tcp: Arc<TcpStream>, certificates: Option<&Certificates>) {
     let mut wire = match certificates {
         None => Wire::plain(tcp, core.stop.clone()),
         Some(certificates) => match ServerConnection::new(certificates.config()) {
@@ -259,7 +279,10 @@ fn connected(core: &Arc<Core>, tcp: Arc<TcpStream>, certificates: Option<&Certif
             Err(_) => return,
         },
     };
-    connection::serve(core, &mut wire);
+    connection::serve(core, id, &mut wire);
+    if wire.resets() {
+        core.disconnect(id);
+    }
     wire.close();
 }
 

@@ -100,6 +100,7 @@ impl Watch {
         let limit = self.options.timeout_seconds.map_or(DEFAULT_LIMIT, Duration::from_secs);
         let start = Instant::now();
         let end = start + limit;
+        self.script.begin(wire)?;
         let mut cursor = match self.begin(wire)? {
             Some(cursor) => cursor,
             None => return Ok(()),

@@ -246,6 +246,11 @@ impl Wire {
         }
     }
 
+    /// Whether the connection is to end with an RST, for which nobody else may hold its socket.
+    pub(crate) fn resets(&self) -> bool {
+        self.ending == Some(Ending::Reset)
+    }
+
     /// The last thing to happen to a connection.
     pub(crate) fn close(mut self) {
         match self.ending {
@@ -253,8 +258,7 @@ impl Wire {
                 while !self.stop.wait_timeout(Duration::from_millis(200)) && !self.hung_up() {}
             }
             Some(Ending::Reset) => {
-                // With no time to linger, closing the socket sends RST. Whoever else holds the socket
-                // must have let go of it.
+                // With no time to linger, closing the socket sends RST.
                 let _ = socket2::SockRef::from(self.tcp()).set_linger(Some(Duration::ZERO));
                 return;
             }
