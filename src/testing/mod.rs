@@ -1,5 +1,6 @@
 //! An API server inside the process, for tests.
 
+mod access;
 mod body;
 mod call;
 mod connection;
@@ -8,6 +9,7 @@ mod core;
 mod crd;
 mod defaults;
 mod delete;
+mod demo;
 mod discovery;
 mod failure;
 mod fault;
@@ -33,6 +35,7 @@ mod registry;
 mod reply;
 mod requests;
 mod review;
+mod sample;
 mod select;
 mod server;
 mod store;

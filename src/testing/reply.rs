@@ -28,6 +28,8 @@ pub(crate) struct Reply {
     pub(crate) body: Body,
     /// Compresses the body whatever its size, and spoils it.
     pub(crate) corrupt_gzip: bool,
+    /// Compresses a stream, each flush on its own.
+    pub(crate) compress_flushes: bool,
 }
 
 pub(crate) enum Body {
@@ -55,6 +57,7 @@ impl Reply {
             headers: Vec::new(),
             body,
             corrupt_gzip: false,
+            compress_flushes: false,
         }
     }
 
@@ -134,7 +137,7 @@ impl Reply {
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
-        if gzip {
+        if gzip || self.compress_flushes {
             head.push_str("Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n");
         }
         match length {
@@ -155,6 +158,9 @@ impl Reply {
         match body {
             Body::Stream(stream) => {
                 wire.flush_all()?;
+                if self.compress_flushes {
+                    wire.compress_flushes();
+                }
                 stream(wire)?;
             }
             Body::Bytes(bytes) if gzip => {

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use parking_lot::Mutex;
 use rustls::ServerConnection;
 use serde_json::{Value, json};
@@ -72,6 +73,33 @@ impl ApiServer {
     pub fn url(&self) -> String {
         let scheme = if self.certificates.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", reachable(self.address))
+    }
+
+    /// A kubeconfig for the server, in YAML: its address, its CA and its token, all inline.
+    #[must_use]
+    pub fn kubeconfig(&self) -> String {
+        let mut cluster = format!("    server: {}\n", self.url());
+        if let Some(pem) = self.ca_pem() {
+            let data = STANDARD.encode(pem);
+            cluster.push_str(&format!("    certificate-authority-data: {data}\n"));
+        }
+        let user = match &self.core.settings.token {
+            // A JSON string is a YAML string, whatever is in it.
+            Some(token) => format!("\n    token: {}\n", Value::from(token.as_str())),
+            None => " {}\n".to_owned(),
+        };
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: kinformer\nclusters:\n\
+             - name: kinformer\n  cluster:\n{cluster}\
+             contexts:\n- name: kinformer\n  context:\n    cluster: kinformer\n    user: kinformer\n\
+             users:\n- name: kinformer\n  user:{user}"
+        )
+    }
+
+    /// The certificate of the server's CA, if it serves HTTPS.
+    #[must_use]
+    pub fn ca_pem(&self) -> Option<&str> {
+        self.certificates.as_ref().map(|certificates| certificates.ca_pem())
     }
 
     /// The current revision: the resource version of the newest change.
@@ -144,6 +172,18 @@ impl ApiServer {
             // A thread that panicked has ended, too.
             let _ = thread.join();
         }
+    }
+
+    /// Runs `work` on a thread of the server's, which the stop waits for.
+    pub(crate) fn spawn(
+        &self,
+        name: &str,
+        work: impl FnOnce(&Core) + Send + 'static,
+    ) -> io::Result<()> {
+        let core = self.core.clone();
+        let thread = thread::spawn(name, move || work(&core))?;
+        self.threads.lock().push(thread);
+        Ok(())
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {

@@ -45,6 +45,10 @@ pub(crate) fn watch(
     let options = ListOptions::parse(request, true)?;
     let view = media::negotiate(request.header_list("accept").as_deref(), Shape::Object)?;
     let selection = Selection::parse(def, &options, path.name.as_deref())?;
+    let compressed = core.settings.compressed_streams
+        && options.send_initial_events == Some(true)
+        && options.bookmarks
+        && request.accepts_gzip();
     let whole = type_meta(&def.kind, &def.api_version());
     let watch = Watch {
         core: core.clone(),
@@ -70,7 +74,9 @@ pub(crate) fn watch(
         core.watches.fetch_sub(1, Ordering::SeqCst);
         ended
     };
-    Ok(Reply::new(200, "application/json", Body::Stream(Box::new(stream))))
+    let mut reply = Reply::new(200, "application/json", Body::Stream(Box::new(stream)));
+    reply.compress_flushes = compressed;
+    Ok(reply)
 }
 
 struct Watch {

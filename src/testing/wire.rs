@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use flate2::{Compression, write::GzEncoder};
 use rustls::{ServerConnection, StreamOwned};
 
 use crate::StopToken;
@@ -24,6 +25,8 @@ pub(crate) struct Wire {
     input: Vec<u8>,
     output: Vec<u8>,
     chunked: bool,
+    /// In a compressed stream: what the next flush makes a gzip member of.
+    member: Option<Vec<u8>>,
     /// Bytes of the current body so far.
     sent: usize,
     script: Script,
@@ -77,6 +80,7 @@ impl Wire {
             input: Vec::new(),
             output: Vec::new(),
             chunked: false,
+            member: None,
             sent: 0,
             script: Script::Nothing,
             ending: None,
@@ -155,16 +159,29 @@ impl Wire {
     pub(crate) fn begin(&mut self, head: &[u8], chunked: bool, script: Script) -> io::Result<()> {
         self.output.extend_from_slice(head);
         self.chunked = chunked;
+        self.member = None;
         self.sent = 0;
         self.script = script;
-        if matches!(self.script, Script::End(0, _)) {
-            self.flush_all()?;
-        }
         self.obey()
+    }
+
+    /// Compresses the body from here on, each flush as a gzip member of its own.
+    pub(crate) fn compress_flushes(&mut self) {
+        self.member = Some(Vec::new());
     }
 
     /// Sends a part of the body; in a chunked response it is one chunk.
     pub(crate) fn body(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.member {
+            None => self.chunk(bytes),
+            Some(member) => {
+                member.extend_from_slice(bytes);
+                if member.len() < FLUSH_AT { Ok(()) } else { self.flush_all() }
+            }
+        }
+    }
+
+    fn chunk(&mut self, bytes: &[u8]) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
@@ -178,7 +195,7 @@ impl Wire {
             self.sent += part.len();
             rest = later;
             if self.output.len() >= FLUSH_AT {
-                self.flush_all()?;
+                self.send()?;
             }
             self.obey()?;
         }
@@ -200,6 +217,8 @@ impl Wire {
 
     /// Ends the body, if it was chunked, and sends what is left.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.end_member()?;
+        self.member = None;
         if self.chunked {
             self.output.extend_from_slice(b"0\r\n\r\n");
         }
@@ -208,6 +227,24 @@ impl Wire {
     }
 
     pub(crate) fn flush_all(&mut self) -> io::Result<()> {
+        self.end_member()?;
+        self.send()
+    }
+
+    fn end_member(&mut self) -> io::Result<()> {
+        match &mut self.member {
+            Some(member) if !member.is_empty() => {
+                let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+                encoder.write_all(member)?;
+                member.clear();
+                let compressed = encoder.finish()?;
+                self.chunk(&compressed)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn send(&mut self) -> io::Result<()> {
         self.socket.write_all(&self.output)?;
         self.output.clear();
         self.output.shrink_to(FLUSH_AT);
@@ -232,11 +269,11 @@ impl Wire {
     fn obey(&mut self) -> io::Result<()> {
         match self.script {
             Script::End(at, ending) if self.sent >= at => {
-                self.flush_all()?;
+                self.send()?;
                 self.end(ending)
             }
             Script::Drip(_, pause) if self.sent > 0 => {
-                self.flush_all()?;
+                self.send()?;
                 if self.stop.wait_timeout(pause) || self.hung_up() {
                     return Err(io::ErrorKind::ConnectionAborted.into());
                 }

@@ -84,6 +84,7 @@ impl State {
         };
         if meta::text(&object, "resourceVersion").is_empty()
             && !meta::allows_unconditional_update(def)
+            && !call.keep_status
         {
             let why = "Invalid value: 0: must be specified for an update".to_owned();
             return Err(failure::invalid(
@@ -95,7 +96,8 @@ impl State {
         }
         check_preconditions(def, &old, &object)?;
         let current = old.value(def);
-        let new = subresource::merge(def, part, &current, object);
+        let new =
+            if call.keep_status { object } else { subresource::merge(def, part, &current, object) };
         self.replace(def, &old, current, new, part, call).map(|stored| (stored, false))
     }
 
