@@ -6,6 +6,7 @@ mod transport;
 
 use std::{fmt, time::Duration};
 
+pub(crate) use self::config::Kind as ConfigErrorKind;
 pub use self::{
     config::ConfigError,
     status::{Reason, Status, StatusCause, StatusDetails, StatusMeta},
