@@ -3,7 +3,7 @@
 //! Schemas are stored and shown, but custom resources are not checked against them, nor pruned, nor
 //! defaulted: what a client writes is what it reads back.
 
-use std::time::SystemTime;
+use std::{sync::Arc, time::SystemTime};
 
 use serde_json::{Value, json};
 
@@ -157,6 +157,7 @@ impl<'a> Definition<'a> {
                 status_replicas: string(&scale["statusReplicasPath"]),
                 label_selector: scale["labelSelectorPath"].as_str().map(str::to_owned),
             }),
+            schema: version.pointer("/schema/openAPIV3Schema").cloned().map(Arc::new),
             version: name,
         }
     }

@@ -22,7 +22,7 @@ pub(crate) fn aggregated(registry: &Registry, core: bool) -> Value {
                     json!({"version": version, "resources": resources, "freshness": "Current"})
                 })
                 .collect();
-            let mut metadata = json!({"creationTimestamp": null});
+            let mut metadata = json!({});
             if !core {
                 metadata["name"] = group.name.into();
             }

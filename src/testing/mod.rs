@@ -3,5 +3,6 @@
 mod crd;
 mod discovery;
 mod kinds;
+mod openapi;
 mod registry;
 mod time;

@@ -42,6 +42,8 @@ pub(crate) struct ResourceDef {
     pub(crate) selectable_fields: Vec<String>,
     /// Where a CRD's `scale` subresource reads and writes.
     pub(crate) scale: Option<ScalePaths>,
+    /// `openAPIV3Schema` of a CRD's version: shown to clients, and the types of its lists.
+    pub(crate) schema: Option<Arc<Value>>,
 }
 
 /// A subresource such as `status`.
@@ -208,6 +210,7 @@ impl ResourceDef {
             columns: Vec::new(),
             selectable_fields: Vec::new(),
             scale: None,
+            schema: None,
             plural,
         }
     }
