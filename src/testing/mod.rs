@@ -4,5 +4,6 @@ mod crd;
 mod discovery;
 mod kinds;
 mod openapi;
+mod patch;
 mod registry;
 mod time;
