@@ -2,6 +2,7 @@
 
 mod crd;
 mod discovery;
+mod fields;
 mod kinds;
 mod openapi;
 mod patch;
