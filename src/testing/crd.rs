@@ -166,7 +166,7 @@ impl<'a> Definition<'a> {
 /// Fills in what the server defaults in a CRD before it stores it: the singular name, the list kind,
 /// and no conversion between versions.
 pub(crate) fn set_defaults(crd: &mut Value) {
-    let Some(spec) = crd["spec"].as_object_mut() else { return };
+    let Some(spec) = crd.get_mut("spec").and_then(Value::as_object_mut) else { return };
     spec.entry("conversion").or_insert_with(|| json!({"strategy": "None"}));
     if let Some(names) = spec.get_mut("names").and_then(Value::as_object_mut)
         && let Some(kind) = names.get("kind").and_then(Value::as_str).map(str::to_owned)

@@ -1,6 +1,10 @@
 //! The four kinds of patch, and who owns which field.
 
+pub(crate) mod apply;
+mod compare;
+mod fieldset;
 pub(crate) mod json;
+mod managers;
 pub(crate) mod merge;
 pub(crate) mod strategic;
 mod types;

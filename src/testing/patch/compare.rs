@@ -1,0 +1,387 @@
+//! Walks over objects that know which lists have items of their own: what differs, what is there,
+//! and how a configuration merges into an object.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::{
+    fieldset::FieldSet,
+    types::{ListType, Types, default_key},
+};
+
+/// How one object differs from another.
+#[derive(Debug, Default)]
+pub(super) struct Comparison {
+    pub(super) added: FieldSet,
+    pub(super) modified: FieldSet,
+    pub(super) removed: FieldSet,
+}
+
+/// Compares two objects of a kind. An added part is in `added` with everything below it, unless every
+/// object of the kind has it.
+pub(super) fn compare(types: Types<'_>, old: &Value, new: &Value) -> Comparison {
+    let mut walk =
+        CompareWalk { types, fields: Vec::new(), steps: Vec::new(), result: Comparison::default() };
+    walk.visit(Some(old), Some(new));
+    walk.result
+}
+
+struct CompareWalk<'a> {
+    types: Types<'a>,
+    /// Where we are, in the terms of [`Types`].
+    fields: Vec<&'a str>,
+    /// Where we are, in the terms of [`FieldSet`].
+    steps: Vec<String>,
+    result: Comparison,
+}
+
+impl<'a> CompareWalk<'a> {
+    fn visit(&mut self, old: Option<&'a Value>, new: Option<&'a Value>) {
+        let parts = |value: Option<&'a Value>| Parts::of(self.types, &self.fields, value);
+        let (Some(old_parts), Some(new_parts)) = (parts(old), parts(new)) else {
+            return self.leaf(old, new);
+        };
+        let is_field = self.steps.last().is_none_or(|step| step.starts_with("f:"));
+        let is_there = is_field && self.types.is_always_there(&self.fields);
+        if old_parts.is_empty() && new_parts.is_empty() {
+            if !is_there {
+                self.leaf(old, new);
+            }
+            return;
+        }
+        for (step, part) in old_parts.iter() {
+            self.descend(step, Some(part), new_parts.get(step));
+        }
+        for (step, part) in new_parts.iter().filter(|(step, _)| old_parts.get(step).is_none()) {
+            self.descend(step, None, Some(part));
+        }
+        if is_there {
+            return;
+        }
+        if old.is_none() {
+            self.result.added.insert(&self.steps);
+        } else if new.is_none() {
+            self.result.removed.insert(&self.steps);
+        }
+    }
+
+    fn descend(&mut self, step: &str, old: Option<Part<'a>>, new: Option<Part<'a>>) {
+        let Some(field) = old.or(new).map(|part| part.field) else { return };
+        self.fields.extend(field);
+        self.steps.push(step.to_owned());
+        self.visit(old.map(|part| part.value), new.map(|part| part.value));
+        self.steps.pop();
+        if field.is_some() {
+            self.fields.pop();
+        }
+    }
+
+    fn leaf(&mut self, old: Option<&Value>, new: Option<&Value>) {
+        match (old, new) {
+            (None, _) => self.result.added.insert(&self.steps),
+            (_, None) => self.result.removed.insert(&self.steps),
+            (Some(old), Some(new)) if old != new => self.result.modified.insert(&self.steps),
+            _ => {}
+        }
+    }
+}
+
+/// The fields of an object, or the items of a list that has items of their own, by step.
+#[derive(Default)]
+struct Parts<'a>(BTreeMap<String, Part<'a>>);
+
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    /// The name, if it is a field.
+    field: Option<&'a str>,
+    value: &'a Value,
+}
+
+impl<'a> Parts<'a> {
+    /// `None` if the value is one piece. What is missing or null has no parts, but could have.
+    fn of(types: Types<'_>, fields: &[&str], value: Option<&'a Value>) -> Option<Self> {
+        match value {
+            None | Some(Value::Null) => Some(Self::default()),
+            Some(Value::Object(map)) if fields.is_empty() || !types.is_atomic(fields) => {
+                let part = |(key, value): (&'a String, &'a Value)| {
+                    (format!("f:{key}"), Part { field: Some(key), value })
+                };
+                Some(Self(map.iter().map(part).collect()))
+            }
+            Some(Value::Array(list)) => {
+                let kind = types.list(fields);
+                let part = |value| Some((item_step(&kind, value)?, Part { field: None, value }));
+                list.iter().map(part).collect::<Option<_>>().map(Self)
+            }
+            Some(_) => None,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&String, Part<'a>)> {
+        self.0.iter().map(|(step, part)| (step, *part))
+    }
+
+    fn get(&self, step: &str) -> Option<Part<'a>> {
+        self.0.get(step).copied()
+    }
+}
+
+/// The step to an item of a list; `None` if the list is one piece, or the item has none of its keys.
+fn item_step(kind: &ListType, item: &Value) -> Option<String> {
+    match kind {
+        ListType::Atomic => None,
+        ListType::Set => Some(format!("v:{item}")),
+        ListType::Map(keys) => {
+            let item = item.as_object()?;
+            keys.iter().find(|key| item.contains_key(*key))?;
+            let value = |key: &String| {
+                Some((key.clone(), item.get(key).cloned().or_else(|| default_key(key))?))
+            };
+            let keys: Map<_, _> = keys.iter().filter_map(value).collect();
+            Some(format!("k:{}", Value::Object(keys)))
+        }
+    }
+}
+
+/// The fields that a configuration sets.
+pub(super) fn fields_of(types: Types<'_>, config: &Value) -> FieldSet {
+    let mut set = FieldSet::default();
+    add_fields(types, &mut Vec::new(), &mut Vec::new(), config, &mut set);
+    set
+}
+
+fn add_fields<'a>(
+    types: Types<'_>,
+    fields: &mut Vec<&'a str>,
+    steps: &mut Vec<String>,
+    value: &'a Value,
+    set: &mut FieldSet,
+) {
+    let parts = Parts::of(types, fields, Some(value)).filter(|parts| !parts.is_empty());
+    let Some(parts) = parts else {
+        set.insert(steps);
+        return;
+    };
+    for (step, part) in parts.iter() {
+        steps.push(step.clone());
+        fields.extend(part.field);
+        add_fields(types, fields, steps, part.value, set);
+        if part.field.is_some() {
+            fields.pop();
+        } else {
+            set.insert(steps);
+        }
+        steps.pop();
+    }
+}
+
+/// Merges a configuration into an object.
+///
+/// # Errors
+/// The key of an item that occurs twice in a list of the configuration.
+pub(super) fn merge(types: Types<'_>, live: &Value, config: &Value) -> Result<Value, String> {
+    merge_at(types, &mut Vec::new(), Some(live), config)
+}
+
+fn merge_at<'a>(
+    types: Types<'_>,
+    fields: &mut Vec<&'a str>,
+    live: Option<&Value>,
+    config: &'a Value,
+) -> Result<Value, String> {
+    match config {
+        Value::Object(map) if fields.is_empty() || !types.is_atomic(fields) => {
+            let mut merged = live.and_then(Value::as_object).cloned().unwrap_or_default();
+            for (key, value) in map.iter().filter(|(_, value)| !value.is_null()) {
+                fields.push(key);
+                let field = merge_at(types, fields, merged.get(key), value);
+                fields.pop();
+                merged.insert(key.clone(), field?);
+            }
+            Ok(Value::Object(merged))
+        }
+        Value::Array(list) => {
+            let kind = types.list(fields);
+            let live = live.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            let steps = |list: &[Value]| -> Option<Vec<_>> {
+                list.iter().map(|item| item_step(&kind, item)).collect()
+            };
+            let (Some(live_steps), Some(steps)) = (steps(live), steps(list)) else {
+                return Ok(config.clone());
+            };
+            let mut merged = BTreeMap::new();
+            for (step, item) in steps.iter().zip(list) {
+                let known = live_steps.iter().position(|known| known == step);
+                let item = merge_at(types, fields, known.map(|at| &live[at]), item)?;
+                if merged.insert(step.as_str(), item).is_some() {
+                    return Err(format!(".{}: duplicate entries for key {step}", fields.join(".")));
+                }
+            }
+            Ok(Value::Array(in_order(live, &live_steps, &steps, merged)))
+        }
+        plain => Ok(plain.clone()),
+    }
+}
+
+/// The items of the configuration in its order, and those that only the object has where they were
+/// among them.
+fn in_order(
+    live: &[Value],
+    live_steps: &[String],
+    steps: &[String],
+    mut merged: BTreeMap<&str, Value>,
+) -> Vec<Value> {
+    let mut items = Vec::new();
+    let mut own = live_steps.iter().zip(live).enumerate().peekable();
+    for step in steps {
+        let place = live_steps.iter().position(|known| known == step);
+        while let Some((_, (known, item))) = own.next_if(|(at, _)| place.is_some_and(|p| *at <= p))
+        {
+            if !merged.contains_key(known.as_str()) && !steps.contains(known) {
+                items.push(item.clone());
+            }
+        }
+        items.extend(merged.remove(step.as_str()));
+    }
+    items.extend(own.filter(|(_, (known, _))| !steps.contains(known)).map(|(_, (_, i))| i.clone()));
+    items
+}
+
+/// Removes from `value` what is in `last` and nobody claims: not in `claimed`.
+pub(super) fn prune(types: Types<'_>, value: &mut Value, last: &FieldSet, claimed: &FieldSet) {
+    prune_at(types, &mut Vec::new(), value, last, Some(claimed));
+}
+
+fn prune_at<'a>(
+    types: Types<'_>,
+    fields: &mut Vec<&'a str>,
+    value: &mut Value,
+    last: &'a FieldSet,
+    claimed: Option<&FieldSet>,
+) {
+    let claim = |step: &str| claimed.and_then(|claimed| claimed.below(step));
+    match value {
+        Value::Object(map) => {
+            for (step, below) in last.steps() {
+                let Some(name) = step.strip_prefix("f:") else { continue };
+                let Some(field) = map.get_mut(name) else { continue };
+                if claim(step).is_none() {
+                    map.remove(name);
+                    continue;
+                }
+                fields.push(name);
+                prune_at(types, fields, field, below, claim(step));
+                fields.pop();
+            }
+        }
+        Value::Array(list) => {
+            let kind = types.list(fields);
+            list.retain_mut(|item| {
+                let Some(step) = item_step(&kind, item) else { return true };
+                let Some(below) = last.below(&step) else { return true };
+                let claimed = claim(&step);
+                if claimed.is_some() {
+                    prune_at(types, fields, item, below, claimed);
+                }
+                claimed.is_some()
+            });
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::registry::Registry;
+
+    fn with_types<R>(group: &str, kind: &str, run: impl Fn(Types<'_>) -> R) -> R {
+        let registry = Registry::builtin();
+        let resource = registry.find_kind(group, "v1", kind).unwrap();
+        run(Types::of(&resource))
+    }
+
+    #[test]
+    fn an_added_part_is_owned_with_all_below_but_not_the_fields_that_are_always_there() {
+        let pod = json!({"metadata": {"labels": {"a": "b"}},
+            "spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}]}],
+                     "nodeSelector": {"x": "y"}, "tolerations": []}});
+        let added = with_types("", "Pod", |types| compare(types, &json!({}), &pod).added);
+        assert_eq!(
+            added.to_json(),
+            json!({
+            "f:metadata": {"f:labels": {".": {}, "f:a": {}}},
+            "f:spec": {
+                "f:containers": {"k:{\"name\":\"c\"}": {
+                    ".": {}, "f:name": {},
+                    "f:ports": {".": {},
+                        "k:{\"containerPort\":80,\"protocol\":\"TCP\"}":
+                            {".": {}, "f:containerPort": {}}},
+                }},
+                "f:nodeSelector": {}, "f:tolerations": {},
+            }})
+        );
+    }
+
+    #[test]
+    fn a_configuration_owns_its_leaves_and_its_list_items() {
+        let config = json!({"data": {"k": "v"}, "metadata": {"finalizers": ["x"]}});
+        let set = with_types("", "ConfigMap", |types| fields_of(types, &config));
+        assert_eq!(
+            set.to_json(),
+            json!({"f:data": {"f:k": {}}, "f:metadata": {"f:finalizers": {"v:\"x\"": {}}}})
+        );
+    }
+
+    #[test]
+    fn merged_items_keep_the_order_of_the_configuration_and_others_their_place() {
+        let of = |names: &[&str]| {
+            let containers: Vec<_> = names.iter().map(|n| json!({"name": n})).collect();
+            json!({"spec": {"containers": containers}})
+        };
+        for (live, config, merged) in [
+            (&["a", "b"][..], &["b", "a"][..], &["b", "a"][..]),
+            (&["a", "x", "b"], &["a", "b"], &["a", "x", "b"]),
+            (&["a", "b"], &["a", "n", "b"], &["a", "n", "b"]),
+            (&["x", "y"], &["n"], &["n", "x", "y"]),
+            (&["a", "x"], &["n", "a"], &["n", "a", "x"]),
+        ] {
+            let result = with_types("", "Pod", |t| merge(t, &of(live), &of(config)).unwrap());
+            assert_eq!(result, of(merged), "{live:?} {config:?}");
+        }
+    }
+
+    #[test]
+    fn an_item_that_occurs_twice_in_a_configuration_is_an_error_that_names_it() {
+        let config = json!({"spec": {"containers": [{"name": "c"}, {"name": "c"}]}});
+        let error = with_types("", "Pod", |t| merge(t, &json!({}), &config).unwrap_err());
+        assert!(error.starts_with(".spec.containers: duplicate entries for key"), "{error}");
+    }
+
+    #[test]
+    fn what_nobody_claims_any_more_is_removed() {
+        let pod = json!({"metadata": {"labels": {"a": "1", "b": "2"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}, {"name": "d"}]}});
+        let last = json!({"metadata": {"labels": {"a": "1"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}, {"name": "d"}]}});
+        let claimed = json!({"spec": {"containers": [{"name": "c"}]},
+                             "metadata": {"labels": {"b": "2"}}});
+        with_types("", "Pod", |types| {
+            let (last, claimed) = (fields_of(types, &last), fields_of(types, &claimed));
+            let mut pruned = pod.clone();
+            prune(types, &mut pruned, &last, &claimed);
+            assert_eq!(
+                pruned,
+                json!({"metadata": {"labels": {"b": "2"}},
+                       "spec": {"containers": [{"name": "c"}]}})
+            );
+        });
+    }
+}
