@@ -7,7 +7,7 @@ pub(crate) mod json;
 mod managers;
 pub(crate) mod merge;
 pub(crate) mod strategic;
-pub(crate) mod types;
+mod types;
 
 use std::fmt;
 
