@@ -78,7 +78,7 @@ impl DeleteOptions {
         match (self.propagation_policy.as_deref(), self.orphan_dependents) {
             (Some("Foreground"), _) => Ok(Policy::Foreground),
             (Some("Orphan"), _) | (None, Some(true)) => Ok(Policy::Orphan),
-            (Some("Background"), _) | (None, _) => Ok(Policy::Background),
+            (Some("Background") | None, _) => Ok(Policy::Background),
             (Some(other), _) => Err(problem(
                 format!(
                     "Unsupported value: {other:?}: supported values: \"Background\", \"Foreground\", \"Orphan\", \"nil\""

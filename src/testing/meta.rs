@@ -242,8 +242,7 @@ pub(crate) fn has_generation(def: &ResourceDef) -> bool {
         "apps" | "flowcontrol.apiserver.k8s.io" | "apiextensions.k8s.io" | "policy" => {
             def.plural != "controllerrevisions"
         }
-        "admissionregistration.k8s.io" => true,
-        "batch" => true,
+        "admissionregistration.k8s.io" | "batch" => true,
         "networking.k8s.io" => {
             matches!(def.plural.as_str(), "ingresses" | "networkpolicies" | "ingressclasses")
         }
@@ -255,10 +254,13 @@ pub(crate) fn has_generation(def: &ResourceDef) -> bool {
 pub(crate) fn allows_unconditional_update(def: &ResourceDef) -> bool {
     def.builtin
         && !matches!(
-            (def.group.as_str(), def.plural.as_str()),
-            ("apiextensions.k8s.io" | "admissionregistration.k8s.io", _)
-                | ("coordination.k8s.io" | "policy", _)
-                | ("apiregistration.k8s.io" | "flowcontrol.apiserver.k8s.io", _)
+            def.group.as_str(),
+            "admissionregistration.k8s.io"
+                | "apiextensions.k8s.io"
+                | "apiregistration.k8s.io"
+                | "coordination.k8s.io"
+                | "flowcontrol.apiserver.k8s.io"
+                | "policy"
         )
 }
 

@@ -10,7 +10,7 @@ use super::{
     http::Request,
     meta,
     object::{self, Stored},
-    patch::{self, apply::Writer, types::Types},
+    patch::{self, Types, apply::Writer},
     registry::ResourceDef,
     store::{State, storage},
     subresource,

@@ -36,8 +36,10 @@ pub(crate) enum Body {
     Bytes(Vec<u8>),
     List(ListBody),
     /// Written as it comes into being, in chunks.
-    Stream(Box<dyn FnOnce(&mut Wire) -> io::Result<()> + Send>),
+    Stream(Box<Stream>),
 }
+
+type Stream = dyn FnOnce(&mut Wire) -> io::Result<()> + Send;
 
 /// A list whose items are already encoded.
 pub(crate) struct ListBody {

@@ -107,10 +107,7 @@ impl Watch {
         let start = Instant::now();
         let end = start + limit;
         self.script.begin(wire)?;
-        let mut cursor = match self.begin(wire)? {
-            Some(cursor) => cursor,
-            None => return Ok(()),
-        };
+        let Some(mut cursor) = self.begin(wire)? else { return Ok(()) };
         let interval = self.core.settings.bookmark_interval;
         let mut next_bookmark = start + interval;
         let before_end = limit.saturating_sub(LAST_BOOKMARK);

@@ -11,6 +11,7 @@ mod types;
 
 use std::fmt;
 
+pub(crate) use self::types::Types;
 use crate::Status;
 
 /// Why a patch could not be applied.
