@@ -37,25 +37,32 @@ pub(crate) fn check_type(def: &ResourceDef, object: &mut Value) -> Outcome<()> {
     if !metadata.is_object() {
         return Err(failure::bad_request("metadata: expected an object"));
     }
-    check_strings(metadata, "labels")?;
-    check_strings(metadata, "annotations")
+    for field in ["name", "generateName", "namespace", "uid", "resourceVersion"] {
+        if !matches!(metadata[field], Value::Null | Value::String(_)) {
+            return Err(unfit(&metadata[field], field, "string"));
+        }
+    }
+    check_map(metadata, "labels")?;
+    check_map(metadata, "annotations")
 }
 
-fn check_strings(metadata: &Value, field: &str) -> Outcome<()> {
+fn check_map(metadata: &Value, field: &str) -> Outcome<()> {
     match &metadata[field] {
         Value::Null => Ok(()),
-        Value::Object(entries) => match entries.iter().find(|(_, value)| !value.is_string()) {
+        Value::Object(entries) => match entries.values().find(|value| !value.is_string()) {
             None => Ok(()),
-            Some((key, _)) => Err(failure::bad_request(format!(
-                "json: cannot unmarshal {} into Go struct field ObjectMeta.metadata.{field} of type string (key {key:?})",
-                type_name(&metadata[field][key])
-            ))),
+            Some(value) => Err(unfit(value, field, "string")),
         },
-        other => Err(failure::bad_request(format!(
-            "json: cannot unmarshal {} into Go struct field ObjectMeta.metadata.{field} of type map[string]string",
-            type_name(other)
-        ))),
+        other => Err(unfit(other, field, "map[string]string")),
     }
+}
+
+/// A member of the metadata that is not of its type, in Go's words.
+fn unfit(value: &Value, field: &str, expected: &str) -> Box<crate::Status> {
+    failure::bad_request(format!(
+        "json: cannot unmarshal {} into Go struct field ObjectMeta.metadata.{field} of type {expected}",
+        type_name(value)
+    ))
 }
 
 fn type_name(value: &Value) -> &'static str {

@@ -302,7 +302,8 @@ impl Wire {
             Some(Ending::Close) | None => {
                 if let Socket::Tls(tls) = &mut self.socket {
                     tls.conn.send_close_notify();
-                    let _ = tls.flush();
+                    // Not `flush`, which would first wait for a handshake to end.
+                    while tls.conn.wants_write() && tls.conn.write_tls(&mut tls.sock).is_ok() {}
                 }
             }
         }
