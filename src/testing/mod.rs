@@ -7,4 +7,5 @@ mod kinds;
 mod openapi;
 mod patch;
 mod registry;
+mod table;
 mod time;
