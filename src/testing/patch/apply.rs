@@ -41,8 +41,8 @@ pub(crate) fn apply(
     config: &Value,
     writer: Writer<'_>,
     force: bool,
-) -> Result<Value, Status> {
-    let bad_request = |message: &str| Status::failure(400, "BadRequest", message);
+) -> Result<Value, Box<Status>> {
+    let bad_request = |message: &str| Box::new(Status::failure(400, "BadRequest", message));
     if config["metadata"]["managedFields"].as_array().is_some_and(|list| !list.is_empty()) {
         return Err(bad_request("metadata.managedFields must be nil"));
     }
@@ -238,7 +238,7 @@ fn last_applied(config: &Value) -> String {
     format!("{config}\n")
 }
 
-fn conflict_status(conflicts: &[Conflict]) -> Status {
+fn conflict_status(conflicts: &[Conflict]) -> Box<Status> {
     let each: Vec<_> = conflicts
         .iter()
         .flat_map(|c| c.fields.paths().into_iter().map(|field| (c.manager.as_str(), field)))
@@ -258,7 +258,7 @@ fn conflict_status(conflicts: &[Conflict]) -> Status {
         message: format!("conflict with {manager}"),
         field,
     });
-    let mut status = Status::failure(409, "Conflict", message);
+    let mut status = Box::new(Status::failure(409, "Conflict", message));
     status.details = Some(StatusDetails { causes: causes.collect(), ..StatusDetails::default() });
     status
 }
@@ -346,15 +346,15 @@ mod tests {
     }
 
     #[test]
-    fn several_conflicts_are_listed_by_manager_with_the_time_of_updates() {
+    fn several_conflicts_are_listed_by_manager_with_the_version_of_updates() {
         let mut object = config(json!({"replicas": 2, "paused": true}));
         track(&deployments(), None, &mut object, at("edit", 5));
         let wanted = config(json!({"replicas": 3, "paused": false}));
         let status = apply(&deployments(), Some(&object), &wanted, at("me", 9), false).unwrap_err();
         assert_eq!(
             status.message,
-            "Apply failed with 2 conflicts: conflicts with \"edit\" using apps/v1 at \
-             1970-01-01T00:00:05Z:\n- .spec.paused\n- .spec.replicas"
+            "Apply failed with 2 conflicts: conflicts with \"edit\" using apps/v1:\n\
+             - .spec.paused\n- .spec.replicas"
         );
     }
 

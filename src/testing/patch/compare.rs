@@ -38,17 +38,20 @@ struct CompareWalk<'a> {
 
 impl<'a> CompareWalk<'a> {
     fn visit(&mut self, old: Option<&'a Value>, new: Option<&'a Value>) {
+        if is_null(old) && is_null(new) {
+            return;
+        }
+        let is_field = self.steps.last().is_none_or(|step| step.starts_with("f:"));
+        let is_there = is_field && self.types.is_always_there(&self.fields);
+        if is_there && is_empty(old) && is_empty(new) {
+            return;
+        }
         let parts = |value: Option<&'a Value>| Parts::of(self.types, &self.fields, value);
         let (Some(old_parts), Some(new_parts)) = (parts(old), parts(new)) else {
             return self.leaf(old, new);
         };
-        let is_field = self.steps.last().is_none_or(|step| step.starts_with("f:"));
-        let is_there = is_field && self.types.is_always_there(&self.fields);
         if old_parts.is_empty() && new_parts.is_empty() {
-            if !is_there {
-                self.leaf(old, new);
-            }
-            return;
+            return self.leaf(old, new);
         }
         for (step, part) in old_parts.iter() {
             self.descend(step, Some(part), new_parts.get(step));
@@ -84,6 +87,20 @@ impl<'a> CompareWalk<'a> {
             (Some(old), Some(new)) if old != new => self.result.modified.insert(&self.steps),
             _ => {}
         }
+    }
+}
+
+/// Null is as good as missing.
+fn is_null(value: Option<&Value>) -> bool {
+    value.is_none_or(Value::is_null)
+}
+
+fn is_empty(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::Object(map)) => map.is_empty(),
+        Some(Value::Array(list)) => list.is_empty(),
+        Some(_) => false,
     }
 }
 
@@ -167,7 +184,7 @@ fn add_fields<'a>(
         set.insert(steps);
         return;
     };
-    for (step, part) in parts.iter() {
+    for (step, part) in parts.iter().filter(|(_, part)| !part.value.is_null()) {
         steps.push(step.clone());
         fields.extend(part.field);
         add_fields(types, fields, steps, part.value, set);
@@ -228,8 +245,8 @@ fn merge_at<'a>(
     }
 }
 
-/// The items of the configuration in its order, and those that only the object has where they were
-/// among them.
+/// The items of the configuration in its order; those that only the object has keep their place among
+/// the ones that both have.
 fn in_order(
     live: &[Value],
     live_steps: &[String],
@@ -237,18 +254,21 @@ fn in_order(
     mut merged: BTreeMap<&str, Value>,
 ) -> Vec<Value> {
     let mut items = Vec::new();
-    let mut own = live_steps.iter().zip(live).enumerate().peekable();
-    for step in steps {
-        let place = live_steps.iter().position(|known| known == step);
-        while let Some((_, (known, item))) = own.next_if(|(at, _)| place.is_some_and(|p| *at <= p))
-        {
-            if !merged.contains_key(known.as_str()) && !steps.contains(known) {
+    let mut live = live_steps.iter().zip(live).peekable();
+    for (at, step) in steps.iter().enumerate() {
+        let shared = steps[at..].iter().find(|step| live_steps.contains(step));
+        while let Some((known, item)) = live.next_if(|(known, _)| Some(*known) != shared) {
+            if !steps.contains(known) {
                 items.push(item.clone());
             }
         }
+        if Some(step) == shared {
+            live.next();
+        }
         items.extend(merged.remove(step.as_str()));
     }
-    items.extend(own.filter(|(_, (known, _))| !steps.contains(known)).map(|(_, (_, i))| i.clone()));
+    let rest = live.filter(|(known, _)| !steps.contains(known));
+    items.extend(rest.map(|(_, item)| item.clone()));
     items
 }
 
@@ -350,8 +370,9 @@ mod tests {
             (&["a", "b"][..], &["b", "a"][..], &["b", "a"][..]),
             (&["a", "x", "b"], &["a", "b"], &["a", "x", "b"]),
             (&["a", "b"], &["a", "n", "b"], &["a", "n", "b"]),
-            (&["x", "y"], &["n"], &["n", "x", "y"]),
+            (&["x", "y"], &["n"], &["x", "y", "n"]),
             (&["a", "x"], &["n", "a"], &["n", "a", "x"]),
+            (&["x", "a"], &["n", "a"], &["x", "n", "a"]),
         ] {
             let result = with_types("", "Pod", |t| merge(t, &of(live), &of(config)).unwrap());
             assert_eq!(result, of(merged), "{live:?} {config:?}");

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct FieldSet {
     member: bool,
-    children: BTreeMap<String, FieldSet>,
+    children: BTreeMap<String, Self>,
 }
 
 impl FieldSet {

@@ -7,7 +7,7 @@ pub(crate) mod json;
 mod managers;
 pub(crate) mod merge;
 pub(crate) mod strategic;
-mod types;
+pub(crate) mod types;
 
 use std::fmt;
 

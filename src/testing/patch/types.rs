@@ -111,7 +111,7 @@ impl<'a> Types<'a> {
     pub(super) fn is_always_there(&self, path: &[&str]) -> bool {
         match path {
             [] | ["metadata"] => true,
-            [top] if self.builtin => ["spec", "status", "template"].contains(top),
+            ["spec", "template", ..] if self.kind == "ReplicationController" => false,
             _ => self.builtin && ALWAYS_THERE.iter().any(|known| equals(path, known)),
         }
     }
@@ -276,11 +276,12 @@ const MERGE_KEYS: &[(&str, &str)] = &[
 /// Fields of structures that Go always writes, whole paths.
 #[rustfmt::skip]
 const ALWAYS_THERE: &[&str] = &[
-    "deprecatedSource", "source", "spec/containers", "spec/devices", "spec/devices/requests",
+    "deprecatedSource", "source", "spec", "status", "template",
+    "spec/containers", "spec/devices", "spec/devices/requests",
     "spec/drivers", "spec/jobTemplate", "spec/jobTemplate/metadata", "spec/jobTemplate/spec",
     "spec/jobTemplate/spec/template", "spec/jobTemplate/spec/template/metadata",
     "spec/jobTemplate/spec/template/spec", "spec/jobTemplate/spec/template/spec/containers",
-    "spec/metadata", "spec/names", "spec/pool", "spec/priorityLevelConfiguration", "spec/resource",
+    "spec/metadata", "spec/names", "spec/podSelector", "spec/pool", "spec/priorityLevelConfiguration", "spec/resource",
     "spec/resources", "spec/scaleTargetRef", "spec/schedulingPolicy", "spec/source", "spec/spec",
     "spec/spec/devices", "spec/spec/devices/requests", "spec/strategy", "spec/taint",
     "spec/template", "spec/template/metadata", "spec/template/spec",

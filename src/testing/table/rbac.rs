@@ -66,7 +66,7 @@ pub(super) fn trust_bundle(item: Item<'_>) -> Vec<Value> {
 pub(super) fn pod_certificate_request(item: Item<'_>) -> Vec<Value> {
     let known = ["Issued", "Denied", "Failed"];
     let kinds = item.list("/status/conditions").map(|condition| condition.text("/type"));
-    let state = kinds.filter(|kind| known.contains(&kind.as_str())).last();
+    let state = kinds.rev().find(|kind| known.contains(&kind.as_str()));
     vec![
         item.name(),
         item.text("/spec/podName").into(),
