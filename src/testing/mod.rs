@@ -1,5 +1,6 @@
 //! An API server inside the process, for tests.
 
+mod convert;
 mod crd;
 mod discovery;
 mod fields;

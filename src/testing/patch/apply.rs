@@ -1,8 +1,8 @@
 //! Server-side apply, and the ownership of fields that all writers have.
 //!
-//! The algorithm is that of the real server. Two things differ: objects are not filled with defaults,
-//! so fewer fields are owned; and all managers are compared in the version of the request, since
-//! nothing is converted.
+//! The algorithm is that of the real server. Two things differ: objects are not filled with
+//! defaults, so fewer fields are owned; and all managers are compared in the version of the
+//! request, since nothing is converted.
 
 use std::time::SystemTime;
 
@@ -26,15 +26,15 @@ pub(crate) struct Writer<'a> {
     pub(crate) now: SystemTime,
 }
 
-/// Applies a configuration: what it sets is merged into the object and owned by the manager, what the
-/// manager set before and sets no more is removed unless somebody else owns it.
+/// Applies a configuration: what it sets is merged into the object and owned by the manager, what
+/// the manager set before and sets no more is removed unless somebody else owns it.
 ///
-/// With no object it returns the one to create. The result carries its `managedFields`; an apply that
-/// changes nothing returns the object as it was, timestamps included.
+/// With no object it returns the one to create. The result carries its `managedFields`; an apply
+/// that changes nothing returns the object as it was, timestamps included.
 ///
 /// # Errors
-/// 409 with one cause per field if another manager owns a field that would change, unless `force`; 400
-/// if the configuration cannot be applied at all.
+/// 409 with one cause per field if another manager owns a field that would change, unless `force`;
+/// 400 if the configuration cannot be applied at all.
 pub(crate) fn apply(
     resource: &ResourceDef,
     live: Option<&Value>,
@@ -95,8 +95,8 @@ pub(crate) fn apply(
 /// Updates `managedFields` of an object that is created, replaced or patched in another way: the
 /// writer takes over what it has changed.
 ///
-/// The `managedFields` that the new object brings count, as clients may edit them: an empty list, or
-/// a list of one empty entry, forgets all; none, or nonsense, leaves those of the old object.
+/// The `managedFields` that the new object brings count, as clients may edit them: an empty list,
+/// or a list of one empty entry, forgets all; none, or nonsense, leaves those of the old object.
 pub(crate) fn track(
     resource: &ResourceDef,
     old: Option<&Value>,
@@ -212,8 +212,8 @@ fn conflicts(managers: &Managers, id: &Id, taken: &FieldSet) -> Vec<Conflict> {
     conflicts
 }
 
-/// `kubectl apply --server-side` may take over what `kubectl apply` set: the fields of the annotation
-/// that it leaves, as long as they still have the values from there.
+/// `kubectl apply --server-side` may take over what `kubectl apply` set: the fields of the
+/// annotation that it leaves, as long as they still have the values from there.
 fn forgive(conflicts: &mut Vec<Conflict>, types: Types<'_>, live: &Value) {
     let annotation = live["metadata"]["annotations"][LAST_APPLIED].as_str();
     let last = annotation.and_then(|text| serde_json::from_str::<Value>(text).ok());

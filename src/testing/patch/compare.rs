@@ -18,8 +18,8 @@ pub(super) struct Comparison {
     pub(super) removed: FieldSet,
 }
 
-/// Compares two objects of a kind. An added part is in `added` with everything below it, unless every
-/// object of the kind has it.
+/// Compares two objects of a kind. An added part is in `added` with everything below it, unless
+/// every object of the kind has it.
 pub(super) fn compare(types: Types<'_>, old: &Value, new: &Value) -> Comparison {
     let mut walk =
         CompareWalk { types, fields: Vec::new(), steps: Vec::new(), result: Comparison::default() };
@@ -148,7 +148,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The step to an item of a list; `None` if the list is one piece, or the item has none of its keys.
+/// The step to an item of a list; `None` if the list is one piece, or the item has none of its
+/// keys.
 fn item_step(kind: &ListType, item: &Value) -> Option<String> {
     match kind {
         ListType::Atomic => None,
@@ -245,8 +246,8 @@ fn merge_at<'a>(
     }
 }
 
-/// The items of the configuration in its order; those that only the object has keep their place among
-/// the ones that both have.
+/// The items of the configuration in its order; those that only the object has keep their place
+/// among the ones that both have.
 fn in_order(
     live: &[Value],
     live_steps: &[String],

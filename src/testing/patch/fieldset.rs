@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// A set of paths. Each step is spelled as in `FieldsV1`: `f:name` for a field, `k:{...}` for the list
-/// item with these keys, `v:...` for a value of a set.
+/// A set of paths. Each step is spelled as in `FieldsV1`: `f:name` for a field, `k:{...}` for the
+/// list item with these keys, `v:...` for a value of a set.
 ///
 /// Invariant: every node but the root is a member, or has one below it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -1,9 +1,9 @@
 //! Which lists merge by key, which are sets, and which parts of an object are one piece.
 //!
 //! The real server knows this from the schemas of its kinds. Here a few suffixes of paths say the
-//! same about every built-in kind of Kubernetes 1.37; whatever is not in the tables has the default:
-//! lists are replaced as a whole, objects merge field by field. Custom resources follow the
-//! `x-kubernetes-*` marks of their CRD's schema.
+//! same about every built-in kind of Kubernetes 1.37; whatever is not in the tables has the
+//! default: lists are replaced as a whole, objects merge field by field. Custom resources follow
+//! the `x-kubernetes-*` marks of their CRD's schema.
 //!
 //! A path is the field names from the root, without list positions and map keys' escapes.
 
@@ -281,7 +281,8 @@ const ALWAYS_THERE: &[&str] = &[
     "spec/drivers", "spec/jobTemplate", "spec/jobTemplate/metadata", "spec/jobTemplate/spec",
     "spec/jobTemplate/spec/template", "spec/jobTemplate/spec/template/metadata",
     "spec/jobTemplate/spec/template/spec", "spec/jobTemplate/spec/template/spec/containers",
-    "spec/metadata", "spec/names", "spec/podSelector", "spec/pool", "spec/priorityLevelConfiguration", "spec/resource",
+    "spec/metadata", "spec/names", "spec/podSelector", "spec/pool",
+    "spec/priorityLevelConfiguration", "spec/resource",
     "spec/resources", "spec/scaleTargetRef", "spec/schedulingPolicy", "spec/source", "spec/spec",
     "spec/spec/devices", "spec/spec/devices/requests", "spec/strategy", "spec/taint",
     "spec/template", "spec/template/metadata", "spec/template/spec",

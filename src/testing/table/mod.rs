@@ -49,7 +49,8 @@ impl IncludeObject {
 
 /// The Table of some objects, with the columns of their kind.
 ///
-/// A watch sends the columns with its first Table only: set `columnDefinitions` of the others to null.
+/// A watch sends the columns with its first Table only: set `columnDefinitions` of the others to
+/// null.
 pub(crate) fn table(
     resource: &ResourceDef,
     items: &[&Value],

@@ -199,7 +199,8 @@ mod tests {
     #[test]
     fn endpoints_are_addresses_with_ports() {
         let object = json!({"subsets": [
-            {"addresses": [{"ip": "1.1.1.1"}, {"ip": "::1"}], "ports": [{"port": 80}, {"port": 81}]}]});
+            {"addresses": [{"ip": "1.1.1.1"}, {"ip": "::1"}],
+             "ports": [{"port": 80}, {"port": 81}]}]});
         assert_eq!(cells("", "Endpoints", object)[1], "1.1.1.1:80,[::1]:80,1.1.1.1:81 + 1 more...");
         assert_eq!(cells("", "Endpoints", json!({}))[1], "<none>");
         let slice = json!({"addressType": "IPv4", "ports": [{"port": 80}, {"name": "n"}, {}],

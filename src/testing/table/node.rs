@@ -207,7 +207,8 @@ mod tests {
     #[test]
     fn an_event_reads_the_same_in_both_groups() {
         let core = json!({"type": "Normal", "reason": "R", "message": " m\n", "count": 3,
-            "involvedObject": {"kind": "Pod", "name": "p"}, "source": {"component": "c", "host": "h"},
+            "involvedObject": {"kind": "Pod", "name": "p"},
+            "source": {"component": "c", "host": "h"},
             "firstTimestamp": "1970-01-01T00:00:00Z", "lastTimestamp": "1970-01-01T00:30:00Z"});
         let new = json!({"type": "Normal", "reason": "R", "note": " m\n", "deprecatedCount": 3,
             "regarding": {"kind": "Pod", "name": "p"},

@@ -103,8 +103,8 @@ impl Summary {
         summary
     }
 
-    /// Goes through the init containers up to the first that is not done. Returns the restarts of the
-    /// sidecars among those if there is such a one.
+    /// Goes through the init containers up to the first that is not done. Returns the restarts of
+    /// the sidecars among those if there is such a one.
     fn init_containers(&mut self, pod: Item<'_>) -> Option<Restarts> {
         let specs = pod.list("/spec/initContainers");
         self.total += specs.filter(|c| is_sidecar(*c)).count();
