@@ -107,10 +107,7 @@ pub(crate) fn track(
     let nothing = Value::Object(Map::new());
     let mut managers =
         brought(new, writer).unwrap_or_else(|| old.map(Managers::of).unwrap_or_default());
-    let base = old.map_or_else(|| nothing, without_managers);
-    let bare = without_managers(new);
-
-    let comparison = compare(types, &base, &bare);
+    let comparison = compare(types, old.unwrap_or(&nothing), new);
     let id = writer.id(resource, Operation::Update);
     let mut taken = comparison.modified;
     taken.add_all(&comparison.added);

@@ -44,6 +44,18 @@ impl FieldSet {
         node.member = true;
     }
 
+    /// Whether the root of this set is a member.
+    pub(super) fn set_member(&mut self, member: bool) {
+        self.member = member;
+    }
+
+    /// Puts a set below a step, unless it is empty.
+    pub(super) fn attach(&mut self, step: &str, below: Self) {
+        if !below.is_empty() {
+            self.children.insert(step.to_owned(), below);
+        }
+    }
+
     pub(super) fn remove(&mut self, path: &[&str]) {
         let Some((step, rest)) = path.split_first() else {
             self.member = false;
