@@ -93,8 +93,8 @@ impl<'a> Definition<'a> {
         versions.filter(|v| v["served"] == true).map(|v| self.resource(v)).collect()
     }
 
-    /// A name of this CRD that another resource of its group holds; of several the one that the real
-    /// server reports. A CRD of the same name is not another one.
+    /// A name of this CRD that another resource of its group holds; of several the one that the
+    /// real server reports. A CRD of the same name is not another one.
     pub(crate) fn conflict(&self, registry: &Registry) -> Option<NameConflict> {
         let others: Vec<_> = registry
             .all()
@@ -163,8 +163,8 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// Fills in what the server defaults in a CRD before it stores it: the singular name, the list kind,
-/// and no conversion between versions.
+/// Fills in what the server defaults in a CRD before it stores it: the singular name, the list
+/// kind, and no conversion between versions.
 pub(crate) fn set_defaults(crd: &mut Value) {
     let Some(spec) = crd.get_mut("spec").and_then(Value::as_object_mut) else { return };
     spec.entry("conversion").or_insert_with(|| json!({"strategy": "None"}));
@@ -176,9 +176,9 @@ pub(crate) fn set_defaults(crd: &mut Value) {
     }
 }
 
-/// The `status` that the server writes for a CRD: its names, whether they are accepted, whether it is
-/// served, and which versions objects may be stored in. Conditions that have not changed keep their
-/// transition time.
+/// The `status` that the server writes for a CRD: its names, whether they are accepted, whether it
+/// is served, and which versions objects may be stored in. Conditions that have not changed keep
+/// their transition time.
 ///
 /// `registry` may contain the CRD already or not.
 pub(crate) fn status(registry: &Registry, crd: &Value, now: SystemTime) -> Value {

@@ -6,10 +6,10 @@
 //! - an object with finalizers stays, with a `deletionTimestamp`, until they are taken off;
 //! - dependents go after their last owner (background), before it (foreground) or are cut loose (orphan);
 //! - a namespace becomes `Terminating`, its content goes, then it goes itself, as soon as it is empty;
-//! - a pod on a node is shown with its `deletionTimestamp` first, then goes, as if its kubelet had obeyed;
+//! - a pod is shown with its `deletionTimestamp` first, then goes, as if its kubelet had obeyed;
 //! - a CRD takes its custom resources with it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -21,6 +21,7 @@ use super::{
     object::{self, Stored},
     registry::ResourceDef,
     store::{Scope, State, storage},
+    time,
     write::is_crd,
 };
 
@@ -113,10 +114,8 @@ impl State {
         }
         let foreground = policy == Policy::Foreground && !self.dependents(&old.uid).is_empty();
         let object = old.value(def);
-        let stays_visible = foreground
-            || is_namespace(def)
-            || !meta::finalizers(&object).is_empty()
-            || is_bound_pod(def, &object) && options.grace_period_seconds != Some(0);
+        let stays_visible =
+            foreground || is_namespace(def) || !meta::finalizers(&object).is_empty() || is_pod(def);
         if !stays_visible {
             return Ok(Removal::Gone(self.end(def, &key, &object, call).unwrap_or(old)));
         }
@@ -164,17 +163,18 @@ impl State {
         call: &Call,
     ) -> Option<Arc<Stored>> {
         let object = self.object(&storage(def), key)?.value(def);
-        if !meta::is_being_deleted(&object)
-            || !meta::finalizers(&object).is_empty()
-            || self.holds_namespace(def, &object)
-        {
-            return None;
-        }
-        self.end(def, key, &object, call)
+        if self.is_finished(def, &object) { self.end(def, key, &object, call) } else { None }
+    }
+
+    /// Whether an object is being deleted and has nothing left to wait for.
+    pub(crate) fn is_finished(&self, def: &ResourceDef, object: &Value) -> bool {
+        meta::is_being_deleted(object)
+            && meta::finalizers(object).is_empty()
+            && !self.holds_namespace(def, object)
     }
 
     /// Removes an object and lets everything follow that follows.
-    fn end(
+    pub(crate) fn end(
         &mut self,
         def: &ResourceDef,
         key: &str,
@@ -208,8 +208,9 @@ impl State {
             finalizers.push(FOREGROUND.into());
             object["metadata"]["finalizers"] = json!(finalizers);
         }
-        object["metadata"]["deletionTimestamp"] = call.timestamp().into();
-        let grace = if is_bound_pod(def, &object) { grace.unwrap_or(30) } else { 0 };
+        let grace = if is_pod(def) && is_bound(&object) { grace.unwrap_or(30) } else { 0 };
+        let due = call.now + Duration::from_secs(grace.clamp(0, 86_400).unsigned_abs());
+        object["metadata"]["deletionTimestamp"] = time::rfc3339(due).into();
         object["metadata"]["deletionGracePeriodSeconds"] = grace.into();
         if let Some(generation) = object["metadata"]["generation"].as_u64() {
             object["metadata"]["generation"] = (generation + 1).into();
@@ -388,9 +389,11 @@ fn is_namespace(def: &ResourceDef) -> bool {
     def.group.is_empty() && def.plural == "namespaces"
 }
 
-/// A pod that has a kubelet to shut it down.
-fn is_bound_pod(def: &ResourceDef, object: &Value) -> bool {
-    def.group.is_empty()
-        && def.plural == "pods"
-        && object["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty())
+fn is_pod(def: &ResourceDef) -> bool {
+    def.group.is_empty() && def.plural == "pods"
+}
+
+/// Whether a pod has a kubelet to shut it down.
+fn is_bound(pod: &Value) -> bool {
+    pod["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty())
 }

@@ -34,7 +34,7 @@ impl Clause {
     }
 
     pub(crate) fn is_json(&self) -> bool {
-        matches!(self.media_type.as_str(), "application/json" | "application/*" | "*/*")
+        matches!(self.media_type.as_str(), "application/json" | "*/*")
     }
 }
 

@@ -15,18 +15,21 @@ pub(crate) fn check_type(def: &ResourceDef, object: &mut Value) -> Outcome<()> {
         return Err(failure::bad_request("the object provided is not a JSON object"));
     };
     let expected = def.api_version();
-    let given = members.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    if !given.is_empty() && given != expected {
-        return Err(failure::bad_request(format!(
-            "the API version in the data ({given}) does not match the expected API version ({expected})"
-        )));
+    let text = |name: &str| members.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let other = |why: String| {
+        let version = api_version.rsplit('/').next().unwrap_or_default();
+        let kind = if kind.is_empty() { &def.kind } else { kind };
+        Err(failure::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {}: {why}",
+            def.kind
+        )))
+    };
+    if !api_version.is_empty() && api_version != expected {
+        return other(format!("no kind {kind:?} is registered for version {api_version:?}"));
     }
-    let given = members.get("kind").and_then(Value::as_str).unwrap_or_default();
-    if !given.is_empty() && given != def.kind {
-        return Err(failure::bad_request(format!(
-            "{given} in version {:?} cannot be handled as a {}: no kind {given:?} is registered for this resource",
-            def.version, def.kind
-        )));
+    if !kind.is_empty() && kind != def.kind {
+        return other(format!("converting ({kind}) to ({}): unknown conversion", def.kind));
     }
     members.insert("apiVersion".into(), expected.into());
     members.insert("kind".into(), def.kind.clone().into());

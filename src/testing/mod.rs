@@ -5,6 +5,7 @@ mod body;
 mod call;
 mod connection;
 mod control;
+mod convert;
 mod core;
 mod crd;
 mod defaults;

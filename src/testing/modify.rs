@@ -10,7 +10,7 @@ use super::{
     http::Request,
     meta,
     object::{self, Stored},
-    patch::{self, Types, apply::Writer},
+    patch::{self, apply::Writer, types::Types},
     registry::ResourceDef,
     store::{State, storage},
     subresource,
@@ -146,8 +146,7 @@ impl State {
         check_name(&config, name)?;
         let current = old.as_ref().map(|old| old.value(def));
         let writer = writer(call, part.unwrap_or_default());
-        let applied = patch::apply::apply(def, current.as_ref(), &config, writer, patch.force)
-            .map_err(Box::new)?;
+        let applied = patch::apply::apply(def, current.as_ref(), &config, writer, patch.force)?;
         let call = Call { fields_tracked: true, ..call.clone() };
         let (Some(old), Some(current)) = (old, current) else {
             if part.is_some() || !meta::text(&config, "uid").is_empty() {

@@ -1,11 +1,11 @@
 //! One stored object: encoded once, with what selection needs beside it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-use super::{fields, registry::ResourceDef};
+use super::{convert, fields, registry::ResourceDef};
 
 /// An object at one revision. Never changes: a write makes another one.
 #[derive(Debug)]
@@ -38,14 +38,12 @@ impl Stored {
 
         let mut body = String::with_capacity(256);
         body.push_str("{\"metadata\":");
-        body.push_str(&metadata.to_string());
+        encode_metadata(metadata, &mut body);
         let metadata_end = body.len();
         for (field, content) in object {
             if !matches!(field.as_str(), "apiVersion" | "kind" | "metadata") {
                 body.push(',');
-                body.push_str(&Value::String(field.clone()).to_string());
-                body.push(':');
-                body.push_str(&content.to_string());
+                push_member(&mut body, field, content);
             }
         }
         body.push('}');
@@ -74,7 +72,17 @@ impl Stored {
         let mut value: Value = serde_json::from_str(&self.body).unwrap_or_default();
         value["apiVersion"] = def.api_version().into();
         value["kind"] = def.kind.clone().into();
+        convert::to_version(def, &mut value);
         value
+    }
+
+    /// The object in the shape it has in the version of `def`.
+    pub(crate) fn shown(self: &Arc<Self>, def: &ResourceDef) -> Arc<Self> {
+        if def.builtin && matches!(def.kind.as_str(), "Event" | "HorizontalPodAutoscaler") {
+            Arc::new(Self::new(def, &self.value(def)))
+        } else {
+            self.clone()
+        }
     }
 
     /// The JSON after its opening brace: put [`type_meta`] before it.
@@ -104,6 +112,44 @@ impl Stored {
             }
         }
     }
+}
+
+/// Writes metadata with its members in the order a real server has, for people to recognise.
+fn encode_metadata(metadata: &Value, body: &mut String) {
+    const ORDER: [&str; 15] = [
+        "name",
+        "generateName",
+        "namespace",
+        "selfLink",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "labels",
+        "annotations",
+        "ownerReferences",
+        "finalizers",
+        "managedFields",
+    ];
+    let empty = Map::new();
+    let members = metadata.as_object().unwrap_or(&empty);
+    let known = ORDER.iter().filter_map(|name| members.get_key_value(*name));
+    let others = members.iter().filter(|(name, _)| !ORDER.contains(&name.as_str()));
+    body.push('{');
+    for (at, (name, value)) in known.chain(others).enumerate() {
+        if at > 0 {
+            body.push(',');
+        }
+        push_member(body, name, value);
+    }
+    body.push('}');
+}
+
+fn push_member(body: &mut String, name: &str, value: &Value) {
+    // Formatting JSON into a string cannot fail.
+    let _ = write!(body, "{}:{value}", Value::from(name));
 }
 
 /// The storage key of an object.

@@ -2,13 +2,13 @@
 //!
 //! Before kubectl writes it looks for a PATCH operation of the object's kind with a query parameter
 //! `fieldValidation`; finding one, it leaves validation to the server. The operations of built-in
-//! kinds do not claim `application/strategic-merge-patch+json`, although the server takes it: kubectl
-//! would then compute its patches from these schemas, which say nothing about lists, instead of from
-//! the Go types it carries.
+//! kinds do not claim `application/strategic-merge-patch+json`, although the server takes it:
+//! kubectl would then compute its patches from these schemas, which say nothing about lists,
+//! instead of from the Go types it carries.
 //!
 //! `/openapi/v2` exists as JSON only. kubectl asks there for
-//! `application/com.github.proto-openapi.spec.v2@v1.0+protobuf`: answer 406, as for any type that the
-//! server does not have. `kubectl apply` then goes on with its own types, without a word.
+//! `application/com.github.proto-openapi.spec.v2@v1.0+protobuf`: answer 406, as for any type that
+//! the server does not have. `kubectl apply` then goes on with its own types, without a word.
 
 use std::{
     collections::BTreeMap,

@@ -85,7 +85,7 @@ impl ListOptions {
                 problems.push(unsupported_match(matching, &["Exact", "NotOlderThan"]));
             }
             if matching == "Exact" && revision == "0" {
-                let why = "Forbidden: resourceVersionMatch \"Exact\" is forbidden for resourceVersion \"0\"";
+                let why = "Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
                 problems.push((MATCH, FORBIDDEN, why.into()));
             }
         }
@@ -167,7 +167,7 @@ pub(crate) fn parse_revision(text: &str) -> Outcome<Option<u64>> {
     }
     text.parse().map(Some).map_err(|_| {
         failure::bad_request(format!(
-            "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+            "invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
         ))
     })
 }

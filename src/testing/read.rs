@@ -16,7 +16,7 @@ use super::{
     reply::{Body, ListBody, Reply},
     select::Selection,
     store::{Scope, State, storage},
-    table,
+    table::{self, IncludeObject},
 };
 
 /// Answers a GET of one object.
@@ -51,12 +51,13 @@ pub(crate) fn find(
 pub(crate) fn show(
     request: &Request,
     def: &ResourceDef,
-    object: &Stored,
+    object: &Arc<Stored>,
     view: View,
     code: u16,
 ) -> Reply {
+    let object = object.shown(def);
     match view {
-        View::Whole => Reply::object(code, &type_meta(&def.kind, &def.api_version()), object),
+        View::Whole => Reply::object(code, &type_meta(&def.kind, &def.api_version()), &object),
         View::Metadata(version) => {
             let head = type_meta("PartialObjectMetadata", &format!("meta.k8s.io/{version}"));
             let body = format!("{head}{}}}\n", object.metadata());
@@ -78,7 +79,8 @@ pub(crate) fn rows(
     meta: Value,
     version: &str,
 ) -> Value {
-    let include = request.parameter("includeObject").unwrap_or("Metadata");
+    let include = request.parameter("includeObject").and_then(IncludeObject::parse);
+    let include = include.unwrap_or_default();
     let mut table = table::table(def, objects, meta, include, SystemTime::now());
     table["apiVersion"] = format!("meta.k8s.io/{version}").into();
     table
@@ -114,7 +116,7 @@ pub(crate) fn list(
             } else {
                 type_meta(&def.kind, &def.api_version())
             },
-            items,
+            items: items.iter().map(|item| item.shown(def)).collect(),
             metadata_only: false,
         },
         View::Metadata(version) => {

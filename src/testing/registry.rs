@@ -33,8 +33,8 @@ pub(crate) struct ResourceDef {
     pub(crate) builtin: bool,
     /// False for reviews and bindings, which are answered and forgotten.
     pub(crate) stored: bool,
-    /// Group and plural under which the objects are kept: all versions of a resource share it, and so
-    /// do the two groups that serve events.
+    /// Group and plural under which the objects are kept: all versions of a resource share it, and
+    /// so do the two groups that serve events.
     pub(crate) storage: (String, String),
     /// `additionalPrinterColumns` of a CRD's version.
     pub(crate) columns: Vec<PrinterColumn>,
@@ -166,8 +166,9 @@ impl Registry {
         groups
     }
 
-    /// Puts a resource where discovery shows it: groups of CRDs after the built-in ones and by name,
-    /// the versions of a group from the most to the least mature, the resources of a version by name.
+    /// Puts a resource where discovery shows it: groups of CRDs after the built-in ones and by
+    /// name, the versions of a group from the most to the least mature, the resources of a version
+    /// by name.
     fn insert(&mut self, resource: ResourceDef) {
         let group_at = |name: &str| self.resources.iter().position(|r| r.group == name);
         let start = group_at(&resource.group).unwrap_or_else(|| {
@@ -259,8 +260,8 @@ fn builtin_group(name: &str) -> bool {
     kinds::BUILTIN.iter().any(|(group, _, _)| *group == name)
 }
 
-/// Kubernetes' order of versions: stable before beta before alpha, then the higher number, then names
-/// that are not versions by the alphabet.
+/// Kubernetes' order of versions: stable before beta before alpha, then the higher number, then
+/// names that are not versions by the alphabet.
 fn by_maturity(a: &str, b: &str) -> Ordering {
     match (maturity(a), maturity(b)) {
         (Some(a), Some(b)) => b.cmp(&a),

@@ -21,7 +21,7 @@ use super::{
     registry::ResourceDef,
     reply::{Body, Reply},
     select::Selection,
-    store::{Change, Scope, State, storage},
+    store::{Change, Scope, storage},
     wire::Wire,
 };
 
@@ -67,10 +67,12 @@ pub(crate) fn watch(
         script,
         options,
     };
+    // Before the head goes out: who has seen that sees every change from then on.
+    let start = Start::new(core, &watch.scope, &watch.options);
     let stream = move |wire: &mut Wire| {
         let core = watch.core.clone();
         core.watches.fetch_add(1, Ordering::SeqCst);
-        let ended = watch.run(wire);
+        let ended = watch.run(wire, start);
         core.watches.fetch_sub(1, Ordering::SeqCst);
         ended
     };
@@ -94,6 +96,39 @@ struct Watch {
     script: WatchScript,
 }
 
+/// Where a watch begins.
+enum Start {
+    Failed(Box<crate::Status>),
+    /// With the changes after a revision.
+    From(u64),
+    /// With what is there at a revision.
+    Snapshot(Vec<Arc<Stored>>, u64),
+}
+
+impl Start {
+    fn new(core: &Core, scope: &Scope, options: &ListOptions) -> Self {
+        let asked = options.revision.filter(|&revision| revision > 0);
+        if options.send_initial_events.is_some()
+            && let Some(revision) = asked
+            && let Err(status) = core.reach(revision)
+        {
+            return Self::Failed(status);
+        }
+        let initial = options.send_initial_events.unwrap_or(asked.is_none());
+        core.read(|state| match asked {
+            _ if initial => match state.list(scope, state.revision()) {
+                Ok(objects) => Self::Snapshot(objects, state.revision()),
+                Err(status) => Self::Failed(status),
+            },
+            None => Self::From(state.revision()),
+            Some(revision) if revision < state.oldest() => {
+                Self::Failed(failure::too_old(revision, state.oldest()))
+            }
+            Some(revision) => Self::From(revision),
+        })
+    }
+}
+
 /// What the wait for changes ended with.
 enum Next {
     Changes(Vec<Arc<Change>>),
@@ -102,12 +137,12 @@ enum Next {
 }
 
 impl Watch {
-    fn run(mut self, wire: &mut Wire) -> io::Result<()> {
+    fn run(mut self, wire: &mut Wire, begin: Start) -> io::Result<()> {
         let limit = self.options.timeout_seconds.map_or(DEFAULT_LIMIT, Duration::from_secs);
         let start = Instant::now();
         let end = start + limit;
         self.script.begin(wire)?;
-        let Some(mut cursor) = self.begin(wire)? else { return Ok(()) };
+        let Some(mut cursor) = self.begin(wire, begin)? else { return Ok(()) };
         let interval = self.core.settings.bookmark_interval;
         let mut next_bookmark = start + interval;
         let before_end = limit.saturating_sub(LAST_BOOKMARK);
@@ -148,46 +183,25 @@ impl Watch {
     }
 
     /// Sends what comes before the live changes, and says from which revision those go on.
-    fn begin(&mut self, wire: &mut Wire) -> io::Result<Option<u64>> {
-        let asked = self.options.revision;
-        let initial = match self.options.send_initial_events {
-            Some(initial) => {
-                if let Some(revision) = asked
-                    && let Err(status) = self.core.reach(revision)
-                {
-                    self.error(wire, &status)?;
-                    return Ok(None);
-                }
-                initial
+    fn begin(&mut self, wire: &mut Wire, start: Start) -> io::Result<Option<u64>> {
+        match start {
+            Start::Failed(status) => {
+                wire.body(error_frame(&status).as_bytes())?;
+                Ok(None)
             }
-            None => matches!(asked, None | Some(0)),
-        };
-        if !initial {
-            return match asked {
-                None | Some(0) => Ok(Some(self.core.read(State::revision))),
-                Some(revision) => {
-                    let oldest = self.core.read(State::oldest);
-                    if revision < oldest {
-                        self.error(wire, &failure::too_old(revision, oldest))?;
-                        return Ok(None);
+            Start::From(revision) => Ok(Some(revision)),
+            Start::Snapshot(objects, revision) => {
+                for object in objects {
+                    if self.selection.matches(&object) {
+                        self.event(wire, "ADDED", &object)?;
                     }
-                    Ok(Some(revision))
                 }
-            };
-        }
-        let (objects, revision) = self.core.read(|state| {
-            let revision = state.revision();
-            (state.list(&self.scope, revision).unwrap_or_default(), revision)
-        });
-        for object in objects {
-            if self.selection.matches(&object) {
-                self.event(wire, "ADDED", &object)?;
+                if self.options.send_initial_events == Some(true) && self.options.bookmarks {
+                    self.bookmark(wire, revision, true)?;
+                }
+                Ok(Some(revision))
             }
         }
-        if self.options.send_initial_events == Some(true) && self.options.bookmarks {
-            self.bookmark(wire, revision, true)?;
-        }
-        Ok(Some(revision))
     }
 
     /// Waits for changes after `cursor`, which moves on past them and past what others did meanwhile.
@@ -218,7 +232,8 @@ impl Watch {
         }
     }
 
-    fn event(&mut self, wire: &mut Wire, kind: &str, object: &Stored) -> io::Result<()> {
+    fn event(&mut self, wire: &mut Wire, kind: &str, object: &Arc<Stored>) -> io::Result<()> {
+        let object = object.shown(&self.def);
         let mut frame = format!("{{\"type\":\"{kind}\",\"object\":");
         match self.view {
             View::Whole => {
@@ -257,10 +272,6 @@ impl Watch {
             _ => format!("{}\"metadata\":{metadata}}}", self.object_head),
         };
         wire.body(format!("{{\"type\":\"BOOKMARK\",\"object\":{object}}}\n").as_bytes())
-    }
-
-    fn error(&self, wire: &mut Wire, status: &crate::Status) -> io::Result<()> {
-        wire.body(error_frame(status).as_bytes())
     }
 
     fn table(&mut self, object: &Value, version: &str) -> Value {

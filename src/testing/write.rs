@@ -112,6 +112,7 @@ impl State {
         part: Option<&str>,
         call: &Call,
     ) -> Outcome<Arc<Stored>> {
+        defaults::apply(def, &mut new);
         meta::keep(def, &current, &mut new);
         if meta::is_being_deleted(&current) {
             let known = meta::finalizers(&current);
@@ -131,11 +132,13 @@ impl State {
         if without_times(&current) == without_times(&new) {
             return Ok(old.clone());
         }
-        if call.dry_run {
-            return self.store(def, new, call);
+        if !call.dry_run && self.is_finished(def, &new) {
+            // The answer shows what the client sent; watches see the last state that was stored.
+            let sent = Arc::new(Stored::new(def, &new));
+            self.end(def, &old.key, &new, call);
+            return Ok(sent);
         }
-        let stored = self.store(def, new, call)?;
-        Ok(self.finish_deletion(def, &stored.key, call).unwrap_or(stored))
+        self.store(def, new, call)
     }
 
     /// Stores an object that is complete, and does what follows from it; a dry run only encodes it.

@@ -1,8 +1,8 @@
 //! Server-side apply, and the ownership of fields that all writers have.
 //!
-//! The algorithm is that of the real server. Two things differ: objects are not filled with defaults,
-//! so fewer fields are owned; and all managers are compared in the version of the request, since
-//! nothing is converted.
+//! The algorithm is that of the real server. Two things differ: objects are not filled with
+//! defaults, so fewer fields are owned; and all managers are compared in the version of the
+//! request, since nothing is converted.
 
 use std::time::SystemTime;
 
@@ -26,23 +26,23 @@ pub(crate) struct Writer<'a> {
     pub(crate) now: SystemTime,
 }
 
-/// Applies a configuration: what it sets is merged into the object and owned by the manager, what the
-/// manager set before and sets no more is removed unless somebody else owns it.
+/// Applies a configuration: what it sets is merged into the object and owned by the manager, what
+/// the manager set before and sets no more is removed unless somebody else owns it.
 ///
-/// With no object it returns the one to create. The result carries its `managedFields`; an apply that
-/// changes nothing returns the object as it was, timestamps included.
+/// With no object it returns the one to create. The result carries its `managedFields`; an apply
+/// that changes nothing returns the object as it was, timestamps included.
 ///
 /// # Errors
-/// 409 with one cause per field if another manager owns a field that would change, unless `force`; 400
-/// if the configuration cannot be applied at all.
+/// 409 with one cause per field if another manager owns a field that would change, unless `force`;
+/// 400 if the configuration cannot be applied at all.
 pub(crate) fn apply(
     resource: &ResourceDef,
     live: Option<&Value>,
     config: &Value,
     writer: Writer<'_>,
     force: bool,
-) -> Result<Value, Status> {
-    let bad_request = |message: &str| Status::failure(400, "BadRequest", message);
+) -> Result<Value, Box<Status>> {
+    let bad_request = |message: &str| Box::new(Status::failure(400, "BadRequest", message));
     if config["metadata"]["managedFields"].as_array().is_some_and(|list| !list.is_empty()) {
         return Err(bad_request("metadata.managedFields must be nil"));
     }
@@ -95,8 +95,8 @@ pub(crate) fn apply(
 /// Updates `managedFields` of an object that is created, replaced or patched in another way: the
 /// writer takes over what it has changed.
 ///
-/// The `managedFields` that the new object brings count, as clients may edit them: an empty list, or
-/// a list of one empty entry, forgets all; none, or nonsense, leaves those of the old object.
+/// The `managedFields` that the new object brings count, as clients may edit them: an empty list,
+/// or a list of one empty entry, forgets all; none, or nonsense, leaves those of the old object.
 pub(crate) fn track(
     resource: &ResourceDef,
     old: Option<&Value>,
@@ -107,10 +107,7 @@ pub(crate) fn track(
     let nothing = Value::Object(Map::new());
     let mut managers =
         brought(new, writer).unwrap_or_else(|| old.map(Managers::of).unwrap_or_default());
-    let base = old.map_or_else(|| nothing, without_managers);
-    let bare = without_managers(new);
-
-    let comparison = compare(types, &base, &bare);
+    let comparison = compare(types, old.unwrap_or(&nothing), new);
     let id = writer.id(resource, Operation::Update);
     let mut taken = comparison.modified;
     taken.add_all(&comparison.added);
@@ -212,8 +209,8 @@ fn conflicts(managers: &Managers, id: &Id, taken: &FieldSet) -> Vec<Conflict> {
     conflicts
 }
 
-/// `kubectl apply --server-side` may take over what `kubectl apply` set: the fields of the annotation
-/// that it leaves, as long as they still have the values from there.
+/// `kubectl apply --server-side` may take over what `kubectl apply` set: the fields of the
+/// annotation that it leaves, as long as they still have the values from there.
 fn forgive(conflicts: &mut Vec<Conflict>, types: Types<'_>, live: &Value) {
     let annotation = live["metadata"]["annotations"][LAST_APPLIED].as_str();
     let last = annotation.and_then(|text| serde_json::from_str::<Value>(text).ok());
@@ -238,7 +235,7 @@ fn last_applied(config: &Value) -> String {
     format!("{config}\n")
 }
 
-fn conflict_status(conflicts: &[Conflict]) -> Status {
+fn conflict_status(conflicts: &[Conflict]) -> Box<Status> {
     let each: Vec<_> = conflicts
         .iter()
         .flat_map(|c| c.fields.paths().into_iter().map(|field| (c.manager.as_str(), field)))
@@ -258,7 +255,7 @@ fn conflict_status(conflicts: &[Conflict]) -> Status {
         message: format!("conflict with {manager}"),
         field,
     });
-    let mut status = Status::failure(409, "Conflict", message);
+    let mut status = Box::new(Status::failure(409, "Conflict", message));
     status.details = Some(StatusDetails { causes: causes.collect(), ..StatusDetails::default() });
     status
 }
@@ -346,15 +343,15 @@ mod tests {
     }
 
     #[test]
-    fn several_conflicts_are_listed_by_manager_with_the_time_of_updates() {
+    fn several_conflicts_are_listed_by_manager_with_the_version_of_updates() {
         let mut object = config(json!({"replicas": 2, "paused": true}));
         track(&deployments(), None, &mut object, at("edit", 5));
         let wanted = config(json!({"replicas": 3, "paused": false}));
         let status = apply(&deployments(), Some(&object), &wanted, at("me", 9), false).unwrap_err();
         assert_eq!(
             status.message,
-            "Apply failed with 2 conflicts: conflicts with \"edit\" using apps/v1 at \
-             1970-01-01T00:00:05Z:\n- .spec.paused\n- .spec.replicas"
+            "Apply failed with 2 conflicts: conflicts with \"edit\" using apps/v1:\n\
+             - .spec.paused\n- .spec.replicas"
         );
     }
 

@@ -18,72 +18,104 @@ pub(super) struct Comparison {
     pub(super) removed: FieldSet,
 }
 
-/// Compares two objects of a kind. An added part is in `added` with everything below it, unless every
-/// object of the kind has it.
+/// Compares two objects of a kind, but for their `managedFields`. An added part is in `added` with
+/// everything below it, unless every object of the kind has it.
 pub(super) fn compare(types: Types<'_>, old: &Value, new: &Value) -> Comparison {
-    let mut walk =
-        CompareWalk { types, fields: Vec::new(), steps: Vec::new(), result: Comparison::default() };
-    walk.visit(Some(old), Some(new));
-    walk.result
+    let mut walk = CompareWalk { types, fields: Vec::new() };
+    walk.visit(true, Some(old), Some(new))
 }
 
 struct CompareWalk<'a> {
     types: Types<'a>,
     /// Where we are, in the terms of [`Types`].
     fields: Vec<&'a str>,
-    /// Where we are, in the terms of [`FieldSet`].
-    steps: Vec<String>,
-    result: Comparison,
 }
 
 impl<'a> CompareWalk<'a> {
-    fn visit(&mut self, old: Option<&'a Value>, new: Option<&'a Value>) {
+    /// Compares what is at one path: a field, or an item of a list.
+    fn visit(
+        &mut self,
+        is_field: bool,
+        old: Option<&'a Value>,
+        new: Option<&'a Value>,
+    ) -> Comparison {
+        if is_null(old) && is_null(new) {
+            return Comparison::default();
+        }
+        let is_there =
+            is_field && (is_null(old) || is_null(new)) && self.types.is_always_there(&self.fields);
+        if is_there && is_empty(old) && is_empty(new) {
+            return Comparison::default();
+        }
         let parts = |value: Option<&'a Value>| Parts::of(self.types, &self.fields, value);
-        let (Some(old_parts), Some(new_parts)) = (parts(old), parts(new)) else {
-            return self.leaf(old, new);
+        let (Some(old_parts), Some(mut new_parts)) = (parts(old), parts(new)) else {
+            return Comparison::of_leaf(old, new);
         };
-        let is_field = self.steps.last().is_none_or(|step| step.starts_with("f:"));
-        let is_there = is_field && self.types.is_always_there(&self.fields);
         if old_parts.is_empty() && new_parts.is_empty() {
-            if !is_there {
-                self.leaf(old, new);
-            }
-            return;
+            return Comparison::of_leaf(old, new);
         }
-        for (step, part) in old_parts.iter() {
-            self.descend(step, Some(part), new_parts.get(step));
+        let mut result = Comparison::default();
+        for (step, part) in old_parts.0 {
+            let new_part = new_parts.0.remove(&step);
+            self.descend(&mut result, step, Some(part), new_part);
         }
-        for (step, part) in new_parts.iter().filter(|(step, _)| old_parts.get(step).is_none()) {
-            self.descend(step, None, Some(part));
+        for (step, part) in new_parts.0 {
+            self.descend(&mut result, step, None, Some(part));
         }
-        if is_there {
-            return;
+        if !is_there {
+            result.added.set_member(old.is_none());
+            result.removed.set_member(new.is_none());
         }
-        if old.is_none() {
-            self.result.added.insert(&self.steps);
-        } else if new.is_none() {
-            self.result.removed.insert(&self.steps);
-        }
+        result
     }
 
-    fn descend(&mut self, step: &str, old: Option<Part<'a>>, new: Option<Part<'a>>) {
-        let Some(field) = old.or(new).map(|part| part.field) else { return };
+    fn descend(
+        &mut self,
+        result: &mut Comparison,
+        step: String,
+        old: Option<Part<'a>>,
+        new: Option<Part<'a>>,
+    ) {
+        let field = old.or(new).and_then(|part| part.field);
+        if self.fields == ["metadata"] && field == Some("managedFields") {
+            return;
+        }
         self.fields.extend(field);
-        self.steps.push(step.to_owned());
-        self.visit(old.map(|part| part.value), new.map(|part| part.value));
-        self.steps.pop();
+        let part =
+            self.visit(field.is_some(), old.map(|part| part.value), new.map(|part| part.value));
         if field.is_some() {
             self.fields.pop();
         }
+        result.added.attach(&step, part.added);
+        result.modified.attach(&step, part.modified);
+        result.removed.attach(&step, part.removed);
     }
+}
 
-    fn leaf(&mut self, old: Option<&Value>, new: Option<&Value>) {
+impl Comparison {
+    /// Of what is one piece.
+    fn of_leaf(old: Option<&Value>, new: Option<&Value>) -> Self {
+        let mut result = Self::default();
         match (old, new) {
-            (None, _) => self.result.added.insert(&self.steps),
-            (_, None) => self.result.removed.insert(&self.steps),
-            (Some(old), Some(new)) if old != new => self.result.modified.insert(&self.steps),
-            _ => {}
+            (None, _) => result.added.set_member(true),
+            (_, None) => result.removed.set_member(true),
+            (Some(old), Some(new)) => result.modified.set_member(old != new),
         }
+        result
+    }
+}
+
+/// Null is as good as missing.
+fn is_null(value: Option<&Value>) -> bool {
+    value.is_none_or(Value::is_null)
+}
+
+fn is_empty(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::Object(map)) => map.is_empty(),
+        Some(Value::Array(list)) => list.is_empty(),
+        Some(_) => false,
     }
 }
 
@@ -125,13 +157,10 @@ impl<'a> Parts<'a> {
     fn iter(&self) -> impl Iterator<Item = (&String, Part<'a>)> {
         self.0.iter().map(|(step, part)| (step, *part))
     }
-
-    fn get(&self, step: &str) -> Option<Part<'a>> {
-        self.0.get(step).copied()
-    }
 }
 
-/// The step to an item of a list; `None` if the list is one piece, or the item has none of its keys.
+/// The step to an item of a list; `None` if the list is one piece, or the item has none of its
+/// keys.
 fn item_step(kind: &ListType, item: &Value) -> Option<String> {
     match kind {
         ListType::Atomic => None,
@@ -167,7 +196,7 @@ fn add_fields<'a>(
         set.insert(steps);
         return;
     };
-    for (step, part) in parts.iter() {
+    for (step, part) in parts.iter().filter(|(_, part)| !part.value.is_null()) {
         steps.push(step.clone());
         fields.extend(part.field);
         add_fields(types, fields, steps, part.value, set);
@@ -228,8 +257,8 @@ fn merge_at<'a>(
     }
 }
 
-/// The items of the configuration in its order, and those that only the object has where they were
-/// among them.
+/// The items of the configuration in its order; those that only the object has keep their place
+/// among the ones that both have.
 fn in_order(
     live: &[Value],
     live_steps: &[String],
@@ -237,18 +266,21 @@ fn in_order(
     mut merged: BTreeMap<&str, Value>,
 ) -> Vec<Value> {
     let mut items = Vec::new();
-    let mut own = live_steps.iter().zip(live).enumerate().peekable();
-    for step in steps {
-        let place = live_steps.iter().position(|known| known == step);
-        while let Some((_, (known, item))) = own.next_if(|(at, _)| place.is_some_and(|p| *at <= p))
-        {
-            if !merged.contains_key(known.as_str()) && !steps.contains(known) {
+    let mut live = live_steps.iter().zip(live).peekable();
+    for (at, step) in steps.iter().enumerate() {
+        let shared = steps[at..].iter().find(|step| live_steps.contains(step));
+        while let Some((known, item)) = live.next_if(|(known, _)| Some(*known) != shared) {
+            if !steps.contains(known) {
                 items.push(item.clone());
             }
         }
+        if Some(step) == shared {
+            live.next();
+        }
         items.extend(merged.remove(step.as_str()));
     }
-    items.extend(own.filter(|(_, (known, _))| !steps.contains(known)).map(|(_, (_, i))| i.clone()));
+    let rest = live.filter(|(known, _)| !steps.contains(known));
+    items.extend(rest.map(|(_, item)| item.clone()));
     items
 }
 
@@ -350,8 +382,9 @@ mod tests {
             (&["a", "b"][..], &["b", "a"][..], &["b", "a"][..]),
             (&["a", "x", "b"], &["a", "b"], &["a", "x", "b"]),
             (&["a", "b"], &["a", "n", "b"], &["a", "n", "b"]),
-            (&["x", "y"], &["n"], &["n", "x", "y"]),
+            (&["x", "y"], &["n"], &["x", "y", "n"]),
             (&["a", "x"], &["n", "a"], &["n", "a", "x"]),
+            (&["x", "a"], &["n", "a"], &["x", "n", "a"]),
         ] {
             let result = with_types("", "Pod", |t| merge(t, &of(live), &of(config)).unwrap());
             assert_eq!(result, of(merged), "{live:?} {config:?}");

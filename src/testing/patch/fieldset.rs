@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// A set of paths. Each step is spelled as in `FieldsV1`: `f:name` for a field, `k:{...}` for the list
-/// item with these keys, `v:...` for a value of a set.
+/// A set of paths. Each step is spelled as in `FieldsV1`: `f:name` for a field, `k:{...}` for the
+/// list item with these keys, `v:...` for a value of a set.
 ///
 /// Invariant: every node but the root is a member, or has one below it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct FieldSet {
     member: bool,
-    children: BTreeMap<String, FieldSet>,
+    children: BTreeMap<String, Self>,
 }
 
 impl FieldSet {
@@ -42,6 +42,18 @@ impl FieldSet {
             node = node.children.entry(step.clone()).or_default();
         }
         node.member = true;
+    }
+
+    /// Whether the root of this set is a member.
+    pub(super) fn set_member(&mut self, member: bool) {
+        self.member = member;
+    }
+
+    /// Puts a set below a step, unless it is empty.
+    pub(super) fn attach(&mut self, step: &str, below: Self) {
+        if !below.is_empty() {
+            self.children.insert(step.to_owned(), below);
+        }
     }
 
     pub(super) fn remove(&mut self, path: &[&str]) {

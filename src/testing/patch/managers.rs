@@ -167,9 +167,6 @@ impl Manager {
         }
         if self.id.operation == Operation::Update {
             text += &format!(" using {}", self.id.api_version);
-            if let Some(time) = &self.time {
-                text += &format!(" at {time}");
-            }
         }
         text
     }

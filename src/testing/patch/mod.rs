@@ -7,11 +7,10 @@ pub(crate) mod json;
 mod managers;
 pub(crate) mod merge;
 pub(crate) mod strategic;
-mod types;
+pub(crate) mod types;
 
 use std::fmt;
 
-pub(crate) use self::types::Types;
 use crate::Status;
 
 /// Why a patch could not be applied.

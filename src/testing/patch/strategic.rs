@@ -51,20 +51,21 @@ impl<'a> Merger<'a> {
                     list.retain(|item| !gone.contains(item));
                 }
             } else if !key.starts_with('$') {
+                let order = patch.get(&format!("{ELEMENT_ORDER}{key}"));
+                let order = order.map(|order| values(ELEMENT_ORDER, order)).transpose()?;
                 self.path.push(key);
-                let merged = self.field(object, key, value);
+                let merged = self.field(object, key, value, order);
                 self.path.pop();
                 merged?;
-            }
-        }
-        for (key, order) in patch {
-            if let Some(name) = key.strip_prefix(ELEMENT_ORDER)
+            } else if let Some(name) = key.strip_prefix(ELEMENT_ORDER)
+                && !patch.contains_key(name)
                 && let Some(Value::Array(list)) = object.get_mut(name)
             {
                 self.path.push(name);
                 let by = self.types.merge(&self.path);
                 self.path.pop();
-                sort(list, values(key, order)?, by);
+                let original = list.clone();
+                sort(list, &original, values(key, value)?, by);
             }
         }
         Ok(())
@@ -75,6 +76,7 @@ impl<'a> Merger<'a> {
         object: &mut Map<String, Value>,
         key: &str,
         patch: &'a Value,
+        order: Option<&[Value]>,
     ) -> Result<(), Error> {
         match patch {
             Value::Null => {
@@ -94,15 +96,22 @@ impl<'a> Merger<'a> {
             }
             Value::Array(patch) => {
                 let field = object.entry(key).or_insert(Value::Null);
-                let list = match field.take() {
+                let original = match field.take() {
                     Value::Array(list) => list,
                     _ => Vec::new(),
                 };
-                *field = Value::Array(match self.types.merge(&self.path) {
+                let by = self.types.merge(&self.path);
+                let mut merged = match by {
                     Merge::Replace => patch.iter().map(without_directives).collect(),
-                    Merge::Union => union(list, patch),
-                    Merge::ByKey(merge_key) => self.keyed_list(list, patch, merge_key)?,
-                });
+                    Merge::Union => union(original.clone(), patch),
+                    Merge::ByKey(merge_key) => {
+                        self.keyed_list(original.clone(), patch, merge_key)?
+                    }
+                };
+                if by != Merge::Replace {
+                    sort(&mut merged, &original, order.unwrap_or(patch), by);
+                }
+                *field = Value::Array(merged);
             }
             plain => {
                 object.insert(key.to_owned(), plain.clone());
@@ -204,27 +213,28 @@ fn union(mut list: Vec<Value>, patch: &[Value]) -> Vec<Value> {
     list
 }
 
-/// Puts the items that `order` names into its order, and the others where they were among them: an
-/// item that only the server has stays before the first named one that it used to stand before.
-fn sort(list: &mut Vec<Value>, order: &[Value], by: Merge) {
-    let position = |item: &Value| {
-        order.iter().position(|wanted| match by {
-            Merge::ByKey(key) => wanted.get(key) == item.get(key),
-            _ => wanted == item,
-        })
+/// Puts the items that `order` names into its order. The others keep theirs, each before the first
+/// named one that it stood before in the original list.
+fn sort(list: &mut Vec<Value>, original: &[Value], order: &[Value], by: Merge) {
+    let same = |a: &Value, b: &Value| match by {
+        Merge::ByKey(key) => a.get(key) == b.get(key),
+        _ => a == b,
     };
-    let (named, others): (Vec<_>, Vec<_>) =
-        list.drain(..).enumerate().partition(|(_, item)| position(item).is_some());
-    let mut named = named;
-    named.sort_by_key(|(_, item)| position(item));
+    let position = |list: &[Value], item: &Value| list.iter().position(|known| same(known, item));
+    let (mut named, others): (Vec<_>, Vec<_>) =
+        list.drain(..).partition(|item| position(order, item).is_some());
+    named.sort_by_key(|item| position(order, item));
     let mut others = others.into_iter().peekable();
-    for (place, item) in named {
-        while let Some((_, other)) = others.next_if(|(before, _)| *before < place) {
-            list.push(other);
+    for item in named {
+        if let Some(place) = position(original, &item) {
+            let before = |other: &Value| position(original, other).is_some_and(|at| at < place);
+            while let Some(other) = others.next_if(before) {
+                list.push(other);
+            }
         }
         list.push(item);
     }
-    list.extend(others.map(|(_, other)| other));
+    list.extend(others);
 }
 
 /// A value that replaces another one, as the patch means it: nulls and directives are not data.
@@ -269,8 +279,8 @@ mod tests {
             pod(&object, &patch),
             json!({"spec": {"containers": [
                 {"name": "a", "image": "a:2",
-                 "ports": [{"containerPort": 80, "name": "web"}, {"containerPort": 81}]},
-                {"name": "b", "image": "b:1"}, {"name": "c"}]}})
+                 "ports": [{"containerPort": 81}, {"containerPort": 80, "name": "web"}]},
+                {"name": "c"}, {"name": "b", "image": "b:1"}]}})
         );
     }
 
@@ -326,7 +336,7 @@ mod tests {
         let object = json!({"metadata": {"finalizers": ["a", "b"]}});
         let patch = json!({"metadata": {"finalizers": ["c", "b"],
                                         "$deleteFromPrimitiveList/finalizers": ["a"]}});
-        assert_eq!(pod(&object, &patch)["metadata"]["finalizers"], json!(["b", "c"]));
+        assert_eq!(pod(&object, &patch)["metadata"]["finalizers"], json!(["c", "b"]));
     }
 
     #[test]
@@ -344,7 +354,7 @@ mod tests {
             .iter()
             .map(|c| c["name"].as_str().unwrap())
             .collect();
-        assert_eq!(names, ["a", "own", "new", "b", "c"]);
+        assert_eq!(names, ["a", "new", "own", "b", "c"]);
         let reorder = json!({"spec": {"$setElementOrder/containers": [
             {"name": "c"}, {"name": "b"}, {"name": "a"}]}});
         let result = pod(&object, &reorder);

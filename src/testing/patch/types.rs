@@ -1,9 +1,9 @@
 //! Which lists merge by key, which are sets, and which parts of an object are one piece.
 //!
 //! The real server knows this from the schemas of its kinds. Here a few suffixes of paths say the
-//! same about every built-in kind of Kubernetes 1.37; whatever is not in the tables has the default:
-//! lists are replaced as a whole, objects merge field by field. Custom resources follow the
-//! `x-kubernetes-*` marks of their CRD's schema.
+//! same about every built-in kind of Kubernetes 1.37; whatever is not in the tables has the
+//! default: lists are replaced as a whole, objects merge field by field. Custom resources follow
+//! the `x-kubernetes-*` marks of their CRD's schema.
 //!
 //! A path is the field names from the root, without list positions and map keys' escapes.
 
@@ -111,7 +111,7 @@ impl<'a> Types<'a> {
     pub(super) fn is_always_there(&self, path: &[&str]) -> bool {
         match path {
             [] | ["metadata"] => true,
-            [top] if self.builtin => ["spec", "status", "template"].contains(top),
+            ["spec", "template", ..] if self.kind == "ReplicationController" => false,
             _ => self.builtin && ALWAYS_THERE.iter().any(|known| equals(path, known)),
         }
     }
@@ -143,12 +143,16 @@ pub(super) fn default_key(field: &str) -> Option<Value> {
 }
 
 fn ends_with(path: &[&str], suffix: &str) -> bool {
+    // Nearly all entries differ in the last step, and this is asked for every field.
+    if path.last().is_none_or(|last| !suffix.ends_with(last)) {
+        return false;
+    }
     let mut steps = path.iter().rev();
     suffix.rsplit('/').all(|step| steps.next() == Some(&step))
 }
 
 fn equals(path: &[&str], known: &str) -> bool {
-    known.split('/').eq(path.iter().copied())
+    ends_with(path, known) && known.bytes().filter(|byte| *byte == b'/').count() + 1 == path.len()
 }
 
 const VALIDATING_POLICY: &str = "ValidatingAdmissionPolicy";
@@ -276,11 +280,13 @@ const MERGE_KEYS: &[(&str, &str)] = &[
 /// Fields of structures that Go always writes, whole paths.
 #[rustfmt::skip]
 const ALWAYS_THERE: &[&str] = &[
-    "deprecatedSource", "source", "spec/containers", "spec/devices", "spec/devices/requests",
+    "deprecatedSource", "source", "spec", "status", "template",
+    "spec/containers", "spec/devices", "spec/devices/requests",
     "spec/drivers", "spec/jobTemplate", "spec/jobTemplate/metadata", "spec/jobTemplate/spec",
     "spec/jobTemplate/spec/template", "spec/jobTemplate/spec/template/metadata",
     "spec/jobTemplate/spec/template/spec", "spec/jobTemplate/spec/template/spec/containers",
-    "spec/metadata", "spec/names", "spec/pool", "spec/priorityLevelConfiguration", "spec/resource",
+    "spec/metadata", "spec/names", "spec/podSelector", "spec/pool",
+    "spec/priorityLevelConfiguration", "spec/resource",
     "spec/resources", "spec/scaleTargetRef", "spec/schedulingPolicy", "spec/source", "spec/spec",
     "spec/spec/devices", "spec/spec/devices/requests", "spec/strategy", "spec/taint",
     "spec/template", "spec/template/metadata", "spec/template/spec",
