@@ -14,21 +14,23 @@ use crate::yaml;
 /// 415 for a body that is neither JSON nor YAML, protobuf above all; 400 for one that cannot be read.
 pub(crate) fn object(request: &Request) -> Outcome<Value> {
     match request.media_type().as_str() {
-        "application/json" | "" | "*/*" => json(&request.body),
+        "application/json" | "" | "*/*" => json(&request.body).map_err(|why| {
+            failure::bad_request(format!(
+                "the object provided is unrecognized: couldn't get version/kind; json parse error: {why}"
+            ))
+        }),
         "application/yaml" => yaml_or_json(&request.body),
         _ => Err(failure::unsupported_media_type(&["application/json", "application/yaml"])),
     }
 }
 
-pub(crate) fn json(body: &[u8]) -> Outcome<Value> {
-    serde_json::from_slice(body).map_err(|error| {
-        failure::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
-    })
+pub(crate) fn json(body: &[u8]) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice(body)
 }
 
 /// One YAML document, of which JSON is a kind.
 pub(crate) fn yaml_or_json(body: &[u8]) -> Outcome<Value> {
-    if let Ok(value) = serde_json::from_slice(body) {
+    if let Ok(value) = json(body) {
         return Ok(value);
     }
     let refused =

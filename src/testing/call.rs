@@ -1,6 +1,8 @@
 //! The circumstances of a write.
 
-use std::time::SystemTime;
+use std::{sync::Arc, time::SystemTime};
+
+use parking_lot::Mutex;
 
 use super::{
     failure::{self, Outcome},
@@ -18,6 +20,17 @@ pub(crate) struct Call {
     pub(crate) keep_status: bool,
     /// The object's `managedFields` are up to date already.
     pub(crate) fields_tracked: bool,
+    pub(crate) validation: Validation,
+    /// What the client is to be told beside the answer.
+    pub(crate) warnings: Arc<Mutex<Vec<String>>>,
+}
+
+/// What becomes of fields that a schema does not know.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Validation {
+    Ignore,
+    Strict,
+    Warn,
 }
 
 impl Call {
@@ -29,6 +42,8 @@ impl Call {
             dry_run: false,
             keep_status: true,
             fields_tracked: false,
+            validation: Validation::Ignore,
+            warnings: Arc::default(),
         }
     }
 
@@ -39,19 +54,22 @@ impl Call {
                 .iter()
                 .filter_map(|(key, value)| (key == "dryRun").then_some(value.as_str())),
         )?;
-        if let Some(value) = request.parameter("fieldValidation")
-            && !matches!(value, "" | "Ignore" | "Warn" | "Strict")
-        {
-            let why = format!(
-                "Unsupported value: {value:?}: supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""
-            );
-            return Err(failure::invalid(
-                "CreateOptions",
-                "meta.k8s.io",
-                "",
-                &[("fieldValidation", "FieldValueNotSupported", why)],
-            ));
-        }
+        let validation = match request.parameter("fieldValidation") {
+            None | Some("" | "Warn") => Validation::Warn,
+            Some("Ignore") => Validation::Ignore,
+            Some("Strict") => Validation::Strict,
+            Some(value) => {
+                let why = format!(
+                    "Unsupported value: {value:?}: supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""
+                );
+                return Err(failure::invalid(
+                    "CreateOptions",
+                    "meta.k8s.io",
+                    "",
+                    &[("fieldValidation", "FieldValueNotSupported", why)],
+                ));
+            }
+        };
         let manager = request.parameter("fieldManager").filter(|manager| !manager.is_empty());
         let agent = request.header("user-agent").unwrap_or("unknown");
         let manager =
@@ -73,7 +91,14 @@ impl Call {
             dry_run,
             keep_status: false,
             fields_tracked: false,
+            validation,
+            warnings: Arc::default(),
         })
+    }
+
+    /// Takes note of something the client is to be told.
+    pub(crate) fn warn(&self, text: String) {
+        self.warnings.lock().push(text);
     }
 
     pub(crate) fn timestamp(&self) -> String {
@@ -86,7 +111,7 @@ pub(crate) fn check_dry_run<'a>(values: impl Iterator<Item = &'a str>) -> Outcom
     let mut dry_run = false;
     for value in values.filter(|value| !value.is_empty()) {
         if value != "All" {
-            let why = format!("Unsupported value: {value:?}: supported values: \"All\"");
+            let why = format!("Unsupported value: [{value:?}]: supported values: \"All\"");
             return Err(failure::invalid(
                 "CreateOptions",
                 "meta.k8s.io",

@@ -27,6 +27,8 @@ use super::{
 
 /// The finalizer that keeps an owner until its dependents are gone.
 const FOREGROUND: &str = "foregroundDeletion";
+/// The one that keeps it until they are cut loose.
+const ORPHAN: &str = "orphan";
 
 /// The body, or query, of a deletion.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -62,6 +64,16 @@ enum Policy {
     Orphan,
 }
 
+impl Policy {
+    fn finalizer(self) -> Option<&'static str> {
+        match self {
+            Self::Background => None,
+            Self::Foreground => Some(FOREGROUND),
+            Self::Orphan => Some(ORPHAN),
+        }
+    }
+}
+
 impl DeleteOptions {
     fn policy(&self) -> Outcome<Policy> {
         let problem = |why: String, reason| {
@@ -82,7 +94,7 @@ impl DeleteOptions {
             (Some("Background") | None, _) => Ok(Policy::Background),
             (Some(other), _) => Err(problem(
                 format!(
-                    "Unsupported value: {other:?}: supported values: \"Background\", \"Foreground\", \"Orphan\", \"nil\""
+                    "Unsupported value: {other:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
                 ),
                 "FieldValueNotSupported",
             )),
@@ -109,28 +121,35 @@ impl State {
         if call.dry_run {
             return Ok(Removal::Gone(old));
         }
-        if policy == Policy::Orphan {
-            self.cut_loose(&old.uid);
-        }
-        let foreground = policy == Policy::Foreground && !self.dependents(&old.uid).is_empty();
         let object = old.value(def);
-        let stays_visible =
-            foreground || is_namespace(def) || !meta::finalizers(&object).is_empty() || is_pod(def);
+        let stays_visible = policy != Policy::Background
+            || is_namespace(def)
+            || is_pod(def)
+            || !meta::finalizers(&object).is_empty();
         if !stays_visible {
             return Ok(Removal::Gone(self.end(def, &key, &object, call).unwrap_or(old)));
         }
-        self.mark_deleted(def, object, foreground, options.grace_period_seconds, call);
-        if foreground {
-            self.delete_dependents(&old.uid, call);
+        let marked = self.mark_deleted(def, object, policy, options.grace_period_seconds, call);
+        let marked = marked.unwrap_or(old);
+        match policy {
+            Policy::Background => {}
+            Policy::Foreground => {
+                self.delete_dependents(&marked.uid, call);
+                if self.dependents(&marked.uid).is_empty() {
+                    self.drop_finalizer(def, &key, FOREGROUND, call);
+                }
+            }
+            Policy::Orphan => {
+                self.cut_loose(&marked.uid);
+                self.drop_finalizer(def, &key, ORPHAN, call);
+            }
         }
         if is_namespace(def) {
             self.delete_content(name, call);
         }
-        let Some(marked) = self.object(&storage(def), &key).cloned() else {
-            // The last of its dependents, or of its content, has taken it along.
-            return Ok(Removal::Gone(old));
-        };
-        Ok(self.finish_deletion(def, &key, call).map_or(Removal::Pending(marked), Removal::Gone))
+        // Even if that ends it: the answer is what a real server, which does not wait, would show.
+        self.finish_deletion(def, &key, call);
+        Ok(Removal::Pending(marked))
     }
 
     /// Deletes everything of a scope that `selected` accepts.
@@ -191,34 +210,36 @@ impl State {
         Some(last)
     }
 
-    /// Stores the object with its `deletionTimestamp`.
+    /// Stores the object with its `deletionTimestamp`, unless it has one.
     fn mark_deleted(
         &mut self,
         def: &ResourceDef,
         mut object: Value,
-        foreground: bool,
+        policy: Policy,
         grace: Option<i64>,
         call: &Call,
-    ) {
+    ) -> Option<Arc<Stored>> {
         if meta::is_being_deleted(&object) {
-            return;
+            return None;
         }
-        if foreground {
+        if let Some(finalizer) = policy.finalizer() {
             let mut finalizers = meta::finalizers(&object);
-            finalizers.push(FOREGROUND.into());
+            finalizers.push(finalizer.into());
             object["metadata"]["finalizers"] = json!(finalizers);
         }
         let grace = if is_pod(def) && is_bound(&object) { grace.unwrap_or(30) } else { 0 };
         let due = call.now + Duration::from_secs(grace.clamp(0, 86_400).unsigned_abs());
         object["metadata"]["deletionTimestamp"] = time::rfc3339(due).into();
-        object["metadata"]["deletionGracePeriodSeconds"] = grace.into();
+        if !is_namespace(def) {
+            object["metadata"]["deletionGracePeriodSeconds"] = grace.into();
+        }
         if let Some(generation) = object["metadata"]["generation"].as_u64() {
             object["metadata"]["generation"] = (generation + 1).into();
         }
         if is_namespace(def) {
             object["status"]["phase"] = "Terminating".into();
         }
-        self.put(def, &mut object);
+        Some(self.put(def, &mut object))
     }
 
     fn delete_content(&mut self, namespace: &str, call: &Call) {
@@ -303,18 +324,28 @@ impl State {
     fn release_owners(&mut self, object: &Value, call: &Call) {
         for reference in object["metadata"]["ownerReferences"].as_array().into_iter().flatten() {
             let Some((def, owner)) = self.owner(object, reference) else { continue };
-            let mut value = owner.value(&def);
-            let mut finalizers = meta::finalizers(&value);
-            if !meta::is_being_deleted(&value)
-                || !finalizers.iter().any(|name| name == FOREGROUND)
-                || !self.dependents(&owner.uid).is_empty()
-            {
-                continue;
+            let value = owner.value(&def);
+            if meta::is_being_deleted(&value) && self.dependents(&owner.uid).is_empty() {
+                self.drop_finalizer(&def, &owner.key, FOREGROUND, call);
             }
-            finalizers.retain(|name| name != FOREGROUND);
-            value["metadata"]["finalizers"] = json!(finalizers);
-            self.put(&def, &mut value);
-            self.finish_deletion(&def, &owner.key, call);
+        }
+    }
+
+    /// Takes off a finalizer, as its owner would, which may be the end of the object.
+    fn drop_finalizer(&mut self, def: &ResourceDef, key: &str, finalizer: &str, call: &Call) {
+        let Some(found) = self.object(&storage(def), key) else { return };
+        let mut object = found.value(def);
+        let mut finalizers = meta::finalizers(&object);
+        let before = finalizers.len();
+        finalizers.retain(|name| name != finalizer);
+        if finalizers.len() == before {
+            return;
+        }
+        object["metadata"]["finalizers"] = json!(finalizers);
+        if self.is_finished(def, &object) {
+            self.end(def, key, &object, call);
+        } else {
+            self.put(def, &mut object);
         }
     }
 
@@ -345,25 +376,20 @@ impl State {
 
 impl Preconditions {
     fn check(&self, def: &ResourceDef, object: &Stored) -> Outcome<()> {
-        if let Some(uid) = &self.uid
-            && *uid != object.uid
-        {
-            let why = format!(
-                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+        let revision = object.revision.to_string();
+        let why = if let Some(uid) = self.uid.as_ref().filter(|uid| **uid != object.uid) {
+            format!(
+                "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
                 object.uid
-            );
-            return Err(failure::conflict(def, &object.name, &why));
-        }
-        if let Some(revision) = &self.resource_version
-            && *revision != object.revision.to_string()
-        {
-            let why = format!(
-                "Precondition failed: ResourceVersion in precondition: {revision}, ResourceVersion in object meta: {}",
-                object.revision
-            );
-            return Err(failure::conflict(def, &object.name, &why));
-        }
-        Ok(())
+            )
+        } else if let Some(given) = self.resource_version.as_ref().filter(|one| **one != revision) {
+            format!(
+                "the ResourceVersion in the precondition ({given}) does not match the ResourceVersion in record ({revision}). The object might have been modified"
+            )
+        } else {
+            return Ok(());
+        };
+        Err(failure::unfulfilled(def, &object.name, &why))
     }
 }
 

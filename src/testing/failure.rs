@@ -45,6 +45,16 @@ pub(crate) fn conflict(def: &ResourceDef, name: &str, why: &str) -> Box<Status> 
     about(Reason::Conflict, def, name, message)
 }
 
+/// A conflict that a real server reports with the kind in place of the resource.
+pub(crate) fn unfulfilled(def: &ResourceDef, name: &str, why: &str) -> Box<Status> {
+    let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", def.kind);
+    let mut status = about(Reason::Conflict, def, name, message);
+    if let Some(details) = &mut status.details {
+        details.kind.clone_from(&def.kind);
+    }
+    status
+}
+
 pub(crate) fn modified(def: &ResourceDef, name: &str) -> Box<Status> {
     conflict(
         def,
@@ -91,8 +101,29 @@ pub(crate) fn invalid(
     status
 }
 
+/// None of the media types a client accepts is on offer.
 pub(crate) fn not_acceptable() -> Box<Status> {
-    failure(Reason::NotAcceptable, "only the following media types are accepted: application/json")
+    let mut status = failure(
+        Reason::NotAcceptable,
+        "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml",
+    );
+    status.details = Some(StatusDetails::default());
+    status
+}
+
+/// A media type is on offer, though not in the form that was asked for.
+pub(crate) fn no_such_form() -> Box<Status> {
+    failure(
+        Reason::NotAcceptable,
+        "only the following media types are accepted: application/json, application/yaml",
+    )
+}
+
+/// A media type that nothing here can be sent in.
+pub(crate) fn unknown_media_type() -> Box<Status> {
+    let mut status = failure(Reason::UnsupportedMediaType, "415: Unsupported Media Type");
+    status.details = Some(StatusDetails::default());
+    status
 }
 
 pub(crate) fn unsupported_media_type(accepted: &[&str]) -> Box<Status> {
@@ -116,7 +147,7 @@ pub(crate) fn too_old(asked: u64, oldest: u64) -> Box<Status> {
 
 /// A revision that the server has not reached.
 pub(crate) fn too_large(asked: u64, current: u64) -> Box<Status> {
-    let message = format!("Too large resource version: {asked}, current: {current}");
+    let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
     let mut status = failure(Reason::Timeout, message);
     status.details = Some(StatusDetails {
         causes: vec![StatusCause {

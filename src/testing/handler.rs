@@ -15,6 +15,7 @@ use super::{
     info,
     media::{self, Shape},
     modify::Patch,
+    object::Stored,
     options::ListOptions,
     part,
     path::{ResourcePath, Verb},
@@ -23,7 +24,7 @@ use super::{
     reply::Reply,
     review,
     select::Selection,
-    store::{Scope, storage},
+    store::{Scope, State, storage},
     watch,
 };
 
@@ -54,11 +55,19 @@ fn resource(
         .read(|state| state.registry.find(&path.group, &path.version, &path.resource))
         .ok_or_else(failure::unknown_path)?;
     let verb = path.verb(request).ok_or_else(failure::method_not_allowed)?;
+    if request.method == "HEAD" {
+        return Err(failure::method_not_allowed());
+    }
     if !def.namespaced && path.namespace.is_some() {
         return Err(failure::unknown_path());
     }
-    if def.namespaced && path.namespace.is_none() && path.name.is_some() {
-        return Err(failure::unknown_path());
+    if def.namespaced && path.namespace.is_none() {
+        if path.name.is_some() && !path.watch {
+            return Err(failure::unknown_path());
+        }
+        if verb == Verb::Create && def.stored {
+            return Err(failure::method_not_allowed());
+        }
     }
     if path.subresource.is_some() {
         return part::answer(core, request, &def, path, verb);
@@ -66,7 +75,7 @@ fn resource(
     if !def.verbs.contains(&verb.as_str()) {
         return Err(failure::method_not_allowed());
     }
-    match verb {
+    let mut reply = match verb {
         Verb::Get => read::get(core, request, &def, path),
         Verb::List => read::list(core, request, &def, path),
         Verb::Watch => watch::watch(core, request, &def, path, script),
@@ -76,6 +85,21 @@ fn resource(
         Verb::Patch => patch(core, request, &def, path),
         Verb::Delete => remove(core, request, &def, path),
         Verb::DeleteCollection => remove_collection(core, request, &def, path),
+    }?;
+    if let Some(warning) = deprecation(&def) {
+        reply.add_warning(warning);
+    }
+    Ok(reply)
+}
+
+/// What a server says about resources that are not to be used any more.
+fn deprecation(def: &ResourceDef) -> Option<&'static str> {
+    match (def.group.as_str(), def.plural.as_str()) {
+        ("", "endpoints") => {
+            Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+        }
+        ("", "componentstatuses") => Some("v1 ComponentStatus is deprecated in v1.19+"),
+        _ => None,
     }
 }
 
@@ -92,7 +116,7 @@ fn create(
     let (call, object) = (Call::of(request)?, body::object(request)?);
     let namespace = path.namespace.as_deref();
     let stored = core.write(|state| state.create(def, namespace, object, &call))?;
-    Ok(read::show(request, def, &stored, view, 201))
+    Ok(read::show(request, def, &stored, view, 201).warn(&call))
 }
 
 pub(crate) fn update(
@@ -107,7 +131,7 @@ pub(crate) fn update(
     let part = path.subresource.as_deref();
     let (stored, created) = core
         .write(|state| state.update(def, path.namespace.as_deref(), name, part, object, &call))?;
-    Ok(read::show(request, def, &stored, view, if created { 201 } else { 200 }))
+    Ok(read::show(request, def, &stored, view, if created { 201 } else { 200 }).warn(&call))
 }
 
 pub(crate) fn patch(
@@ -122,7 +146,7 @@ pub(crate) fn patch(
     let (namespace, part) = (path.namespace.as_deref(), path.subresource.as_deref());
     let (stored, created) =
         core.write(|state| state.patch(def, namespace, name, part, &patch, &call))?;
-    Ok(read::show(request, def, &stored, view, if created { 201 } else { 200 }))
+    Ok(read::show(request, def, &stored, view, if created { 201 } else { 200 }).warn(&call))
 }
 
 fn remove(
@@ -166,16 +190,11 @@ fn remove_collection(
     let selection = Selection::parse(def, &which, None)?;
     let scope = Scope { storage: storage(def), namespace: path.namespace.clone() };
     let deleted = core.write(|state| {
-        let selected = |object: &super::object::Stored| selection.matches(object);
+        let selected = |object: &Stored| selection.matches(object);
         state.delete_collection(def, &scope, selected, &options, &call)
     })?;
-    let items: Vec<Value> = deleted.iter().map(|object| object.value(def)).collect();
-    let revision = core.read(super::store::State::revision).to_string();
-    Ok(Reply::json(
-        200,
-        &json!({"kind": def.list_kind, "apiVersion": def.api_version(),
-            "metadata": {"resourceVersion": revision}, "items": items}),
-    ))
+    let meta = json!({"resourceVersion": core.read(State::revision).to_string()});
+    Ok(read::whole_list(def, deleted, &meta))
 }
 
 /// Deletions take their options from the body or, without one, from the query.

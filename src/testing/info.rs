@@ -108,16 +108,27 @@ fn root(core: &Core) -> Reply {
     .to_vec();
     core.read(|state| {
         for def in state.registry.all() {
-            paths.push(if def.group.is_empty() {
-                format!("/api/{}", def.version)
+            if def.group.is_empty() {
+                paths.push(format!("/api/{}", def.version));
             } else {
-                format!("/apis/{}/{}", def.group, def.version)
-            });
+                paths.push(format!("/apis/{}", def.group));
+                paths.push(format!("/apis/{}/{}", def.group, def.version));
+            }
         }
     });
     paths.sort();
     paths.dedup();
     Reply::json(200, &json!({"paths": paths}))
+}
+
+/// In Go's words.
+fn platform() -> String {
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("{}/{architecture}", std::env::consts::OS)
 }
 
 fn version() -> serde_json::Value {
@@ -134,6 +145,6 @@ fn version() -> serde_json::Value {
         "buildDate": "2026-01-01T00:00:00Z",
         "goVersion": "none",
         "compiler": "rustc",
-        "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+        "platform": platform(),
     })
 }

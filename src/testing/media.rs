@@ -33,6 +33,11 @@ impl Clause {
         self.parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
+    /// Whether objects can be had in it.
+    fn is_served(&self) -> bool {
+        self.is_json() || self.media_type == "application/yaml"
+    }
+
     pub(crate) fn is_json(&self) -> bool {
         matches!(self.media_type.as_str(), "application/json" | "*/*")
     }
@@ -52,7 +57,8 @@ pub(crate) fn clauses(accept: Option<&str>) -> Vec<Clause> {
 /// # Errors
 /// 406 if none of the entries can be served.
 pub(crate) fn negotiate(accept: Option<&str>, shape: Shape) -> Outcome<View> {
-    for clause in clauses(accept).iter().filter(|clause| clause.is_json()) {
+    let clauses = clauses(accept);
+    for clause in clauses.iter().filter(|clause| clause.is_served()) {
         let Some(form) = clause.parameter("as") else { return Ok(View::Whole) };
         let version = match (clause.parameter("g"), clause.parameter("v")) {
             (Some("meta.k8s.io"), Some("v1")) => "v1",
@@ -63,10 +69,29 @@ pub(crate) fn negotiate(accept: Option<&str>, shape: Shape) -> Outcome<View> {
             ("Table", _) => return Ok(View::Table(version)),
             ("PartialObjectMetadata", Shape::Object)
             | ("PartialObjectMetadataList", Shape::List) => return Ok(View::Metadata(version)),
+            ("PartialObjectMetadata", Shape::List) => {
+                return Err(mismatch("PartialObjectMetadata", "is a list"));
+            }
+            ("PartialObjectMetadataList", Shape::Object) => {
+                return Err(mismatch("PartialObjectMetadataList", "is not a list"));
+            }
             _ => {}
         }
     }
-    Err(failure::not_acceptable())
+    let served = clauses.iter().any(Clause::is_served);
+    Err(if served { failure::no_such_form() } else { failure::not_acceptable() })
+}
+
+/// Whether the client would rather have YAML than JSON, of which it is a kind.
+pub(crate) fn prefers_yaml(accept: Option<&str>) -> bool {
+    let clauses = clauses(accept);
+    let first = clauses.iter().find(|clause| clause.is_served());
+    first.is_some_and(|clause| clause.media_type == "application/yaml")
+}
+
+fn mismatch(form: &str, why: &str) -> Box<crate::Status> {
+    let message = format!("you requested {form}, but the requested object {why}");
+    failure::failure(crate::Reason::NotAcceptable, message)
 }
 
 fn parse_clause(text: &str) -> Clause {
@@ -94,6 +119,7 @@ mod tests {
         assert_eq!(of("application/json", Shape::Object), Some(View::Whole));
         let go = "application/vnd.kubernetes.protobuf,application/json";
         assert_eq!(of(go, Shape::Object), Some(View::Whole));
+        assert_eq!(of("application/yaml", Shape::List), Some(View::Whole));
         let unknown = "application/json;as=Poem;g=meta.k8s.io;v=v1, */*";
         assert_eq!(of(unknown, Shape::List), Some(View::Whole));
         let metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";

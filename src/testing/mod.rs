@@ -36,6 +36,7 @@ mod reply;
 mod requests;
 mod review;
 mod sample;
+mod schema;
 mod select;
 mod server;
 mod store;

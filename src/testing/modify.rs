@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
+    body,
     call::Call,
     failure::{self, Outcome},
     http::Request,
@@ -40,7 +41,14 @@ impl Patch {
             "application/merge-patch+json" => Kind::Merge,
             "application/strategic-merge-patch+json" if def.builtin => Kind::Strategic,
             "application/apply-patch+yaml" => Kind::Apply,
-            _ => return Err(failure::unsupported_media_type(accepted(def))),
+            "application/strategic-merge-patch+json" => {
+                return Err(failure::unsupported_media_type(&[
+                    "application/json-patch+json",
+                    "application/merge-patch+json",
+                    "application/apply-patch+yaml",
+                ]));
+            }
+            _ => return Err(failure::unknown_media_type()),
         };
         let force = request.parameter("force");
         if kind == Kind::Apply {
@@ -53,9 +61,10 @@ impl Patch {
             return Err(invalid_options("force", "FieldValueForbidden", why));
         }
         let change = if kind == Kind::Apply {
-            super::body::yaml_or_json(&request.body)?
+            body::yaml_or_json(&request.body)?
         } else {
-            super::body::json(&request.body)?
+            body::json(&request.body)
+                .map_err(|why| failure::bad_request(format!("error decoding patch: {why}")))?
         };
         Ok(Self { kind, change, force: force == Some("true") })
     }
@@ -84,16 +93,6 @@ impl Patch {
             }
         }
     }
-}
-
-fn accepted(def: &ResourceDef) -> &'static [&'static str] {
-    const ALL: &[&str] = &[
-        "application/json-patch+json",
-        "application/merge-patch+json",
-        "application/apply-patch+yaml",
-        "application/strategic-merge-patch+json",
-    ];
-    if def.builtin { ALL } else { &ALL[..3] }
 }
 
 fn invalid_options(field: &str, reason: &str, why: String) -> Box<crate::Status> {

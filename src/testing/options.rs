@@ -50,7 +50,7 @@ impl ListOptions {
             field_selector: text("fieldSelector"),
             limit: number(request, "limit")?.unwrap_or(0) as usize,
             page: if page.is_empty() || watch { None } else { Some(Page::decode(&page)?) },
-            revision: parse_revision(&revision)?,
+            revision: if watch { watch_revision(&revision)? } else { parse_revision(&revision)? },
             exact: matching == "Exact",
             bookmarks: flag("allowWatchBookmarks").unwrap_or(false),
             send_initial_events: flag("sendInitialEvents"),
@@ -150,7 +150,10 @@ impl Page {
     }
 
     fn decode(token: &str) -> Outcome<Self> {
-        let bad = |why: &str| failure::bad_request(format!("continue key is not valid: {why}"));
+        let bad = |why: &str| {
+            let message = format!("invalid continue token: continue key is not valid: {why}");
+            failure::bad_request(message)
+        };
         let json = URL_SAFE_NO_PAD.decode(token).map_err(|error| bad(&error.to_string()))?;
         let page: Self = serde_json::from_slice(&json).map_err(|error| bad(&error.to_string()))?;
         if page.v != "meta.k8s.io/v1" {
@@ -169,6 +172,16 @@ pub(crate) fn parse_revision(text: &str) -> Outcome<Option<u64>> {
         failure::bad_request(format!(
             "invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
         ))
+    })
+}
+
+/// A watch fails otherwise on what is not a number, and with another code.
+fn watch_revision(text: &str) -> Outcome<Option<u64>> {
+    parse_revision(text).map_err(|mut status| {
+        status.code = 500;
+        status.reason.clear();
+        status.message = status.message.replace("invalid resource version: ", "");
+        status
     })
 }
 

@@ -106,19 +106,13 @@ pub(crate) fn list(
     if let Some(revision) = options.revision {
         core.reach(revision)?;
     }
-    let Listed { items, meta } = core.read(|state| page(state, &scope, &selection, &options))?;
+    let Listed { items, mut meta } =
+        core.read(|state| page(state, &scope, &selection, &options))?;
+    if !def.builtin && meta.get("continue").is_none() && view == View::Whole {
+        meta["continue"] = "".into();
+    }
     let body = match view {
-        View::Whole => ListBody {
-            open: open(&def.list_kind, &def.api_version(), &meta),
-            // Items of built-in kinds come without kind and version, custom resources with them.
-            item: if def.builtin {
-                "{".to_owned()
-            } else {
-                type_meta(&def.kind, &def.api_version())
-            },
-            items: items.iter().map(|item| item.shown(def)).collect(),
-            metadata_only: false,
-        },
+        View::Whole => return Ok(whole_list(def, items, &meta)),
         View::Metadata(version) => {
             let api_version = format!("meta.k8s.io/{version}");
             ListBody {
@@ -135,6 +129,19 @@ pub(crate) fn list(
         }
     };
     Ok(Reply::new(200, "application/json", Body::List(body)))
+}
+
+/// A list of whole objects.
+pub(crate) fn whole_list(def: &ResourceDef, items: Vec<Arc<Stored>>, meta: &Value) -> Reply {
+    // Items of built-in kinds come without kind and version, custom resources with them.
+    let item = if def.builtin { "{".to_owned() } else { type_meta(&def.kind, &def.api_version()) };
+    let body = ListBody {
+        open: open(&def.list_kind, &def.api_version(), meta),
+        item,
+        items: items.iter().map(|item| item.shown(def)).collect(),
+        metadata_only: false,
+    };
+    Reply::new(200, "application/json", Body::List(body))
 }
 
 /// What a LIST finds.

@@ -10,8 +10,10 @@ use flate2::{Compression, write::GzEncoder};
 use serde_json::Value;
 
 use super::{
+    call::Call,
     failure,
     http::Request,
+    media,
     object::Stored,
     random, time,
     wire::{Script, Wire},
@@ -70,7 +72,9 @@ impl Reply {
     }
 
     pub(crate) fn text(code: u16, text: impl Into<Vec<u8>>) -> Self {
-        Self::new(code, "text/plain; charset=utf-8", Body::Bytes(text.into()))
+        let mut reply = Self::new(code, "text/plain; charset=utf-8", Body::Bytes(text.into()));
+        reply.headers.push(("X-Content-Type-Options", "nosniff".into()));
+        reply
     }
 
     /// One stored object.
@@ -91,6 +95,19 @@ impl Reply {
             reply.headers.push(("Retry-After", details.retry_after_seconds.to_string()));
         }
         reply
+    }
+
+    /// Adds what a write has to say beside its answer.
+    pub(crate) fn warn(mut self, call: &Call) -> Self {
+        for warning in call.warnings.lock().iter() {
+            self.add_warning(warning);
+        }
+        self
+    }
+
+    pub(crate) fn add_warning(&mut self, text: &str) {
+        let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+        self.headers.push(("Warning", format!("299 - \"{quoted}\"")));
     }
 
     /// Indents the body, whoever asks.
@@ -127,13 +144,19 @@ impl Reply {
         let length = length.filter(|_| !gzip);
         let chunked = length.is_none() && !request.old;
 
+        // JSON is YAML, and saves a writer.
+        let yaml = self.content_type == "application/json"
+            && matches!(request.method.as_str(), "GET" | "HEAD")
+            && length.is_some()
+            && media::prefers_yaml(request.header_list("accept").as_deref());
+        let content_type = if yaml { "application/yaml" } else { &self.content_type };
         let mut head = format!(
             "HTTP/1.1 {} {}\r\nAudit-Id: {}\r\nCache-Control: no-cache, private\r\n\
              Content-Type: {}\r\nDate: {}\r\n",
             self.code,
             phrase(self.code),
             random::uuid(),
-            self.content_type,
+            content_type,
             http_date(SystemTime::now()),
         );
         for (name, value) in &self.headers {

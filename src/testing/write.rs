@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
-    call::Call,
+    call::{Call, Validation},
     crd, defaults,
     failure::{self, Outcome},
     meta, modify,
     object::{self, Stored},
     options::parse_revision,
     registry::ResourceDef,
+    schema,
     store::{State, storage},
     subresource,
 };
@@ -41,6 +42,9 @@ impl State {
         if self.object(&storage(def), &object::key(def, &namespace, &name)).is_some() {
             return Err(failure::already_exists(def, &name));
         }
+        if !call.keep_status {
+            check_content(def, &name, &object)?;
+        }
         meta::admit(def, &mut object, call);
         if def.subresource("status").is_some()
             && !call.keep_status
@@ -48,7 +52,7 @@ impl State {
         {
             members.remove("status");
         }
-        defaults::apply(def, &mut object);
+        complete(def, &name, &mut object, call)?;
         modify::track(None, &mut object, def, "", call);
         self.store(def, object, call)
     }
@@ -112,8 +116,12 @@ impl State {
         part: Option<&str>,
         call: &Call,
     ) -> Outcome<Arc<Stored>> {
-        defaults::apply(def, &mut new);
+        complete(def, &old.name, &mut new, call)?;
         meta::keep(def, &current, &mut new);
+        if part == Some("binding") {
+            // A node is not a new specification.
+            new["metadata"]["generation"] = current["metadata"]["generation"].clone();
+        }
         if meta::is_being_deleted(&current) {
             let known = meta::finalizers(&current);
             if let Some(added) = meta::finalizers(&new).iter().find(|name| !known.contains(name)) {
@@ -197,6 +205,48 @@ impl State {
         }
         Err(status)
     }
+}
+
+/// Fills in defaults; a custom resource is also held to its schema.
+fn complete(def: &ResourceDef, name: &str, object: &mut Value, call: &Call) -> Outcome<()> {
+    defaults::apply(def, object);
+    let Some(schema) = def.schema.as_deref() else { return Ok(()) };
+    let unknown = schema::prune(schema, object);
+    let unknown: Vec<String> =
+        unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
+    match call.validation {
+        Validation::Strict if !unknown.is_empty() => {
+            return Err(failure::bad_request(format!(
+                "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
+                def.kind,
+                def.version,
+                def.kind,
+                unknown.join(", ")
+            )));
+        }
+        Validation::Warn => unknown.into_iter().for_each(|warning| call.warn(warning)),
+        Validation::Strict | Validation::Ignore => {}
+    }
+    schema::set_defaults(schema, object);
+    let problems = schema::problems(schema, object);
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let problems: Vec<(&str, &str, String)> = problems
+        .iter()
+        .map(|(field, reason, why)| (field.as_str(), *reason, why.clone()))
+        .collect();
+    Err(failure::invalid(&def.kind, &def.group, name, &problems))
+}
+
+/// The one thing that is checked about the content of built-in kinds: a pod has containers.
+fn check_content(def: &ResourceDef, name: &str, object: &Value) -> Outcome<()> {
+    let is_pod = def.group.is_empty() && def.plural == "pods";
+    if is_pod && object["spec"]["containers"].as_array().is_none_or(Vec::is_empty) {
+        let problem = [("spec.containers", "FieldValueRequired", "Required value".to_owned())];
+        return Err(failure::invalid(&def.kind, &def.group, name, &problem));
+    }
+    Ok(())
 }
 
 /// Checks the resource version and UID that a client thinks it is changing.

@@ -41,7 +41,7 @@ fn preconditions_hold_or_nothing_happens() {
         let (code, status) =
             ask(&server, "DELETE", &target, &json!({"preconditions": preconditions}));
         assert_eq!((code, &status["reason"]), (409, &json!("Conflict")));
-        assert!(status["message"].as_str().unwrap().contains("Precondition failed"));
+        assert!(status["message"].as_str().unwrap().contains("in the precondition"));
     }
     let good = json!({"uid": made["metadata"]["uid"],
         "resourceVersion": made["metadata"]["resourceVersion"]});

@@ -58,10 +58,12 @@ fn bodies_come_with_a_length_or_in_chunks_and_after_a_go_ahead() {
 fn a_head_request_has_no_body() {
     let server = ApiServer::start().unwrap();
     let mut http = Http::connect(&server);
-    http.send("HEAD", MAPS, "", b"");
-    let (code, headers) = http.head().unwrap();
-    assert_eq!(code, 200);
-    assert!(headers.contains("Content-Length: "));
+    for (path, expected) in [("/version", 200), (MAPS, 405)] {
+        http.send("HEAD", path, "", b"");
+        let (code, headers) = http.head().unwrap();
+        assert_eq!(code, expected, "as a real server, which only reads objects with GET");
+        assert!(headers.contains("Content-Length: "));
+    }
     assert_eq!(http.ask("GET", "/healthz", "", b"").body, b"ok", "nothing in between");
 }
 

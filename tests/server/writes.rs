@@ -75,7 +75,7 @@ fn what_cannot_be_created_is_refused_in_the_usual_words() {
             "namespaces \"nowhere\" not found",
         ),
         ("/api/v1/namespaces/default/nothings", map("b"), 404, "NotFound", "could not find"),
-        ("/api/v1/configmaps", map("b"), 400, "BadRequest", "namespace"),
+        ("/api/v1/configmaps", map("b"), 405, "MethodNotAllowed", "does not allow"),
     ] {
         let (found, status) = ask(&server, "POST", target, &object);
         assert_eq!(found, code, "{status}");
