@@ -23,7 +23,7 @@ use super::{
     tls::Certificates,
     wire::Wire,
 };
-use crate::thread;
+use crate::{config::Config, thread};
 
 /// A Kubernetes API server inside the process.
 pub struct ApiServer {
@@ -94,6 +94,28 @@ impl ApiServer {
              contexts:\n- name: kinformer\n  context:\n    cluster: kinformer\n    user: kinformer\n\
              users:\n- name: kinformer\n  user:{user}"
         )
+    }
+
+    /// A configuration for the server: its address, its CA and its token.
+    ///
+    /// ```
+    /// use kinformer::{Client, testing::ApiServer};
+    ///
+    /// let server = ApiServer::start()?;
+    /// let client = Client::new(server.config())?;
+    /// assert!(client.server_version()?.git_version.starts_with("v1."));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn config(&self) -> Config {
+        let mut builder = Config::builder(self.url()).no_proxy().cluster("kinformer");
+        if let Some(pem) = self.ca_pem() {
+            builder = builder.certificate_authority(pem);
+        }
+        if let Some(token) = &self.core.settings.token {
+            builder = builder.token(token);
+        }
+        builder.build().expect("the server started with this address, authority and token")
     }
 
     /// The certificate of the server's CA, if it serves HTTPS.
