@@ -18,7 +18,7 @@ fn main() -> Result<()> {
     let sets = client.api::<StatefulSet>();
     let list = sets.list(&ListOptions::new())?;
     for set in &list.items {
-        let replicas = set.get()?.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
+        let replicas = set.get()?.spec.replicas.unwrap_or(1);
         println!("{} {} {} replicas", set.api_version(), set, replicas);
     }
 

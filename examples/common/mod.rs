@@ -5,6 +5,7 @@ use kinformer::{Client, Config, Error, Result, testing::ApiServer};
 /// A client, and the server behind it if it is the embedded one.
 pub struct Cluster {
     pub client: Client,
+    #[allow(dead_code, reason = "not every example asks")]
     pub embedded: Option<ApiServer>,
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Client,
     connection::CallKind,
+    failure,
     list::{self, List, ListMeta},
     options::{DeleteOptions, FieldValidation, ListOptions, LogOptions, Patch, WriteOptions},
     request::{JSON, Request, Target},
@@ -280,13 +281,25 @@ impl<K: Body> Api<K> {
     /// Makes an object.
     ///
     /// `apiVersion` and `kind` are added where the body has none. `metadata.generateName` instead of a
-    /// name lets the server choose.
+    /// name lets the server choose. A [subresource](Self::subresource) is made under the object that
+    /// the body's `metadata.name` names; if the server only says that it was done, as it does of a
+    /// binding, the result is what was sent.
     ///
     /// # Errors
     ///
     /// See [`Api`]; [`is_already_exists`](Error::is_already_exists).
     pub fn create<B: Serialize + ?Sized>(&self, object: &B) -> Result<Object<K>> {
-        self.send(Method::Post, None, object)
+        match &self.subresource {
+            None => self.send(Method::Post, None, object),
+            Some(subresource) => {
+                let body = serde_json::to_value(object).unwrap_or_default();
+                let Some(name) = body["metadata"]["name"].as_str() else {
+                    let text = format!("the metadata has none, so whose {subresource:?} is it?");
+                    return Err(Error::invalid("name", text));
+                };
+                self.send(Method::Post, Some(name), object)
+            }
+        }
     }
 
     /// Replaces an object by another.
@@ -309,11 +322,18 @@ impl<K: Body> Api<K> {
     ) -> Result<Object<K>> {
         let mut request = self.request(method, name)?;
         self.write.write(&mut request);
-        match &self.subresource {
-            Some(other) if other != "status" => request.json(object)?,
-            _ => request.object(&self.resource, object)?,
+        match self.subresource.as_deref() {
+            None | Some("status" | "scale") => request.object(&self.origin.resource, object)?,
+            // What other subresources take is not known here.
+            Some(_) => request.json(object)?,
         }
-        self.object(&request)
+        let answer = self.client.connection.request(&request, &self.client.stop)?;
+        let object = match &request.body {
+            // As to a binding: it was done as asked.
+            Some(sent) if failure::success_status(&answer).is_some() => sent,
+            _ => &answer,
+        };
+        Ok(Object::ingest(&self.origin, object)?)
     }
 
     /// Changes an object in part.
@@ -346,7 +366,7 @@ impl<K: Body> Api<K> {
         self.write.write(&mut request);
         request.param("force", self.write.force.to_string());
         request.content_type = "application/apply-patch+yaml";
-        request.object(&self.resource, object)?;
+        request.object(&self.origin.resource, object)?;
         self.object(&request)
     }
 
@@ -366,21 +386,16 @@ impl<K: Body> Api<K> {
     /// See [`Api`]; [`is_conflict`](Error::is_conflict) if a precondition does not hold.
     pub fn delete_with(&self, name: &str, options: &DeleteOptions) -> Result<Deletion<K>> {
         let mut request = self.request(Method::Delete, Some(name))?;
-        self.write.write(&mut request);
-        options.write(&mut request)?;
+        options.write(self.write.dry_run, &mut request)?;
         let body = self.client.connection.request(&request, &self.client.stop)?;
-        #[derive(Deserialize)]
-        struct Kind {
-            #[serde(default)]
-            kind: String,
+        if body.is_empty() {
+            // Nothing more to say, as in a 204.
+            let mut status = Status::default();
+            status.status = "Success".into();
+            return Ok(Deletion::Done(Box::new(status)));
         }
-        let what = || format!("the answer to a deletion of {}", self.origin.resource);
-        let found: Kind =
-            serde_json::from_slice(&body).map_err(|error| Error::decode(what(), error))?;
-        if found.kind == "Status" {
-            let status =
-                serde_json::from_slice(&body).map_err(|error| Error::decode(what(), error))?;
-            return Ok(Deletion::Done(status));
+        if let Some(status) = failure::success_status(&body) {
+            return Ok(Deletion::Done(Box::new(status)));
         }
         Ok(Deletion::Pending(Object::ingest(&self.origin, &body)?))
     }
@@ -395,10 +410,12 @@ impl<K: Body> Api<K> {
             return Ok(());
         }
         let mut request = self.request(Method::Delete, None)?;
-        self.write.write(&mut request);
         select.write_list(&mut request);
-        delete.write(&mut request)?;
-        self.client.connection.request(&request, &self.client.stop).map(drop)
+        delete.write(self.write.dry_run, &mut request)?;
+        let (connection, stop) = (&self.client.connection, &self.client.stop);
+        let mut answered = connection.open(&request, CallKind::List, stop)?;
+        // The answer is a status, or all the objects there were: these are not held whole.
+        list::discard(&mut answered.body)
     }
 
     /// Opens the log of a pod's container.

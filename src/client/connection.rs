@@ -1,6 +1,7 @@
 //! One cluster as a client sees it: sends requests, with credentials, retries and warnings.
 
 use std::{
+    io::Read,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -20,6 +21,9 @@ use crate::{
 
 /// The largest answer that is read whole: objects, discovery, statuses. Lists and logs are streamed.
 const MAX_ANSWER: u64 = 64 * 1024 * 1024;
+
+/// How much of an answer that is a failure is looked at.
+const MAX_FAILURE: u64 = 1024 * 1024;
 
 /// How long to wait before a GET is sent again that the connection broke under.
 const AFTER_DISCONNECT: Duration = Duration::from_secs(1);
@@ -84,7 +88,8 @@ impl Connection {
     /// A 401 is answered by one more try with fresh credentials, if there are any. A 5xx with
     /// `Retry-After` is retried only for verbs that can safely happen twice. A too large resource
     /// version is not retried here, because waiting longer is the caller's decision. A watch that
-    /// cannot be opened is an error and not an empty watch.
+    /// cannot be opened is an error and not an empty watch, and is not tried again after its connection
+    /// broke: an informer does that, and knows from where.
     pub(crate) fn open(
         &self,
         request: &Request,
@@ -118,7 +123,7 @@ impl Connection {
                 }
                 Err(error) => {
                     let again = request.method == Method::Get
-                        && kind == CallKind::Request
+                        && matches!(kind, CallKind::Request | CallKind::List)
                         && is_broken_connection(&error);
                     (error, again.then_some(AFTER_DISCONNECT))
                 }
@@ -217,9 +222,12 @@ impl Connection {
         self.take_warnings(&response);
         let retry_after = retry_after(&response).map(|wait| wait.as_secs());
         let content_type = response.header("content-type").map(str::to_owned);
+        let mut body = Vec::new();
+        let read = (&mut response.body).take(MAX_FAILURE).read_to_end(&mut body);
         // A body that cannot be read does not hide the code.
-        let body = response.body.read_all(MAX_ANSWER);
-        if let Err(Error::Stopped) = body {
+        if let Err(error) = read
+            && let Error::Stopped = response.body.failure(error)
+        {
             return Error::Stopped;
         }
         let answer = Answer {
@@ -229,7 +237,7 @@ impl Connection {
             content_type: content_type.as_deref(),
             retry_after: retry_after.and_then(|seconds| u32::try_from(seconds).ok()),
         };
-        failure::from_answer(&answer, &body.unwrap_or_default())
+        failure::from_answer(&answer, &body)
     }
 
     fn take_warnings(&self, response: &HttpResponse) {

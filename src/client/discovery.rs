@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::Client;
 use crate::{
     error::{Error, Result},
+    json::null_as_default,
     object::{ApiResource, join_api_version, split_api_version},
 };
 
@@ -295,6 +296,7 @@ impl Catalogue {
             let mut part = Self::default();
             document.items.into_iter().for_each(|group| part.add(group));
             catalogue.groups.extend(part.groups);
+            catalogue.failures.extend(part.failures);
         }
         for group in &catalogue.groups {
             for version in &group.versions {
@@ -426,10 +428,12 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// As `v1` or `v2beta3`.
+/// As `v1` or `v2beta3`; not as the `v2ray` of a group called `v2ray.example.com`.
 fn is_version(text: &str) -> bool {
-    let mut bytes = text.bytes();
-    bytes.next() == Some(b'v') && bytes.next().is_some_and(|byte| byte.is_ascii_digit())
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let Some(number) = text.strip_prefix('v') else { return false };
+    let stages = number.split_once("alpha").or_else(|| number.split_once("beta"));
+    stages.map_or(is_number(number), |(major, minor)| is_number(major) && is_number(minor))
 }
 
 /// What `/api` and `/apis` answer, in any of the three forms.
@@ -439,10 +443,13 @@ fn is_version(text: &str) -> bool {
 struct Document {
     api_version: String,
     /// Aggregated.
+    #[serde(deserialize_with = "null_as_default")]
     items: Vec<AggregatedGroup>,
     /// Legacy `/api`.
+    #[serde(deserialize_with = "null_as_default")]
     versions: Vec<String>,
     /// Legacy `/apis`.
+    #[serde(deserialize_with = "null_as_default")]
     groups: Vec<LegacyGroup>,
 }
 
@@ -456,6 +463,7 @@ impl Document {
 #[serde(default)]
 struct AggregatedGroup {
     metadata: Name,
+    #[serde(deserialize_with = "null_as_default")]
     versions: Vec<AggregatedVersion>,
 }
 
@@ -470,6 +478,7 @@ struct Name {
 struct AggregatedVersion {
     version: String,
     freshness: String,
+    #[serde(deserialize_with = "null_as_default")]
     resources: Vec<AggregatedResource>,
 }
 
@@ -480,9 +489,13 @@ struct AggregatedResource {
     response_kind: Option<ResponseKind>,
     scope: String,
     singular_resource: String,
+    #[serde(deserialize_with = "null_as_default")]
     verbs: Vec<String>,
+    #[serde(deserialize_with = "null_as_default")]
     short_names: Vec<String>,
+    #[serde(deserialize_with = "null_as_default")]
     categories: Vec<String>,
+    #[serde(deserialize_with = "null_as_default")]
     subresources: Vec<AggregatedSubresource>,
 }
 
@@ -502,6 +515,7 @@ struct AggregatedSubresource {
 #[serde(rename_all = "camelCase", default)]
 struct LegacyGroup {
     name: String,
+    #[serde(deserialize_with = "null_as_default")]
     versions: Vec<LegacyVersion>,
     preferred_version: Option<LegacyVersion>,
 }
@@ -515,6 +529,7 @@ struct LegacyVersion {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct LegacyList {
+    #[serde(deserialize_with = "null_as_default")]
     resources: Vec<LegacyResource>,
 }
 
@@ -525,8 +540,11 @@ struct LegacyResource {
     singular_name: String,
     namespaced: bool,
     kind: String,
+    #[serde(deserialize_with = "null_as_default")]
     verbs: Vec<String>,
+    #[serde(deserialize_with = "null_as_default")]
     short_names: Vec<String>,
+    #[serde(deserialize_with = "null_as_default")]
     categories: Vec<String>,
 }
 

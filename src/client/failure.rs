@@ -1,5 +1,7 @@
 //! Turning an answer that is not a success into an error.
 
+use std::borrow::Cow;
+
 use super::{request::About, transport::Method};
 use crate::error::{Error, Reason, Status, StatusCause, StatusDetails};
 
@@ -17,21 +19,45 @@ pub(super) struct Answer<'a> {
 
 /// The server's own account if the body is one, else one made from the HTTP code.
 pub(super) fn from_answer(answer: &Answer<'_>, body: &[u8]) -> Error {
-    Error::Api(Box::new(failure_status(body).unwrap_or_else(|| generic(answer, body))))
+    let status = failure_status(body).map(|status| completed(status, answer));
+    Error::Api(Box::new(status.unwrap_or_else(|| generic(answer, body))))
+}
+
+/// What the server's own account leaves out is in the head of its answer.
+fn completed(mut status: Status, answer: &Answer<'_>) -> Status {
+    if status.code == 0 {
+        status.code = answer.code;
+    }
+    if let Some(seconds) = answer.retry_after {
+        let details = status.details.get_or_insert_default();
+        if details.retry_after_seconds == 0 {
+            details.retry_after_seconds = seconds;
+        }
+    }
+    status
 }
 
 /// The body as a `Status` of a failure; a success is not one, nor is anything without a kind.
 pub(super) fn failure_status(body: &[u8]) -> Option<Status> {
+    status(body).filter(|status| status.status == "Failure")
+}
+
+/// The body as a `Status` of a success, which some calls are answered with in place of an object.
+pub(super) fn success_status(body: &[u8]) -> Option<Status> {
+    status(body).filter(|status| status.status != "Failure")
+}
+
+fn status(body: &[u8]) -> Option<Status> {
     #[derive(serde::Deserialize)]
     struct Kind<'a> {
-        kind: &'a str,
+        #[serde(borrow)]
+        kind: Cow<'a, str>,
     }
     let kind: Kind<'_> = serde_json::from_slice(body).ok()?;
     if kind.kind != "Status" {
         return None;
     }
-    let status: Status = serde_json::from_slice(body).ok()?;
-    (status.status == "Failure").then_some(status)
+    serde_json::from_slice(body).ok()
 }
 
 fn generic(answer: &Answer<'_>, body: &[u8]) -> Status {

@@ -5,9 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
-use super::transport::Body;
+use super::{failure, transport::Body};
 use crate::{
     error::{DecodeError, Error, Result, Status},
     json::{scan::unescape, stream::JsonStream},
@@ -62,6 +62,19 @@ pub(super) fn read<K>(
     }
 }
 
+/// Reads an answer to its end only to know whether it is a failure after all.
+pub(super) fn discard(body: &mut Body) -> Result<()> {
+    /// A `Status` is smaller than this.
+    const BEGINNING: u64 = 1024 * 1024;
+    let mut beginning = Vec::new();
+    let read = body.take(BEGINNING).read_to_end(&mut beginning);
+    read.and_then(|_| io::copy(body, &mut io::sink())).map_err(|error| body.failure(error))?;
+    match failure::failure_status(&beginning) {
+        Some(status) => Err(Error::Api(Box::new(status))),
+        None => Ok(()),
+    }
+}
+
 /// Cuts the items out of a list; gives back the rest of it, with an empty array in their place.
 fn cut(stream: &mut JsonStream<impl Read>, item: &mut dyn FnMut(&[u8])) -> io::Result<Vec<u8>> {
     /// A list's own fields are small. This bounds what a server gone wrong can make of them.
@@ -76,7 +89,7 @@ fn cut(stream: &mut JsonStream<impl Read>, item: &mut dyn FnMut(&[u8])) -> io::R
             envelope.extend_from_slice(key);
             envelope.push(b':');
             stream.expect(b':')?;
-            if is_items && stream.peek()? == Some(b'[') {
+            if is_items && stream.peek()? != Some(b'n') {
                 cut_items(stream, item)?;
                 envelope.extend_from_slice(b"[]");
             } else {
@@ -123,6 +136,12 @@ fn metadata(envelope: &[u8], origin: &Origin) -> Result<ListMeta> {
         kind: String,
         #[serde(default)]
         metadata: Option<ListMeta>,
+        /// Whatever they are: `null` is how Go writes none.
+        #[serde(default, rename = "items", deserialize_with = "is_there")]
+        has_items: bool,
+    }
+    fn is_there<'de, D: Deserializer<'de>>(value: D) -> Result<bool, D::Error> {
+        IgnoredAny::deserialize(value).map(|_| true)
     }
     let what = || format!("a list of {}", origin.resource);
     let found: Envelope =
@@ -132,9 +151,10 @@ fn metadata(envelope: &[u8], origin: &Origin) -> Result<ListMeta> {
             serde_json::from_slice(envelope).map_err(|error| Error::decode(what(), error))?;
         return Err(Error::Api(Box::new(status)));
     }
-    if found.kind == "Table" {
-        let reason = serde::de::Error::custom("the server sent a table");
-        return Err(Error::decode(what(), reason));
+    // To take something else for a list without items is to lose every object that there is.
+    if found.kind == "Table" || !(found.has_items || found.kind.ends_with("List")) {
+        let reason = format!("the server sent something else, of kind {:?}", found.kind);
+        return Err(Error::decode(what(), serde::de::Error::custom(reason)));
     }
     Ok(found.metadata.unwrap_or_default())
 }

@@ -38,6 +38,7 @@ impl Client {
             let mut api = self.dynamic(&resource);
             if resource.is_namespaced() {
                 let namespace = object["metadata"]["namespace"].as_str();
+                let namespace = namespace.filter(|namespace| !namespace.is_empty());
                 api = api.namespace(namespace.unwrap_or(self.default_namespace()));
             }
             made.push(api.create(&object)?);
@@ -52,22 +53,21 @@ fn parse(text: &str) -> Result<Vec<Value>> {
         .map_err(|error| Error::invalid("manifest", error.to_string()))?;
     let mut objects = Vec::new();
     for (at, document) in documents.iter().enumerate() {
-        let mut object = document.to_json();
-        let missing = ["apiVersion", "kind"].into_iter().find(|&name| !object[name].is_string());
-        if let Some(missing) = missing {
-            let text = format!("document {} has no {missing}", at + 1);
-            return Err(Error::invalid("manifest", text));
-        }
-        match object.get_mut("items").map(Value::take) {
-            Some(Value::Array(items)) if object["kind"].as_str() == Some("List") => {
-                objects.extend(items);
+        let mut document = document.to_json();
+        let is_list = document["kind"].as_str() == Some("List");
+        let found = match document.get_mut("items") {
+            Some(Value::Array(items)) if is_list => std::mem::take(items),
+            _ => vec![document],
+        };
+        for object in &found {
+            let missing =
+                ["apiVersion", "kind"].into_iter().find(|&name| !object[name].is_string());
+            if let Some(missing) = missing {
+                let text = format!("document {} has no {missing}", at + 1);
+                return Err(Error::invalid("manifest", text));
             }
-            Some(other) => {
-                object["items"] = other;
-                objects.push(object);
-            }
-            None => objects.push(object),
         }
+        objects.extend(found);
     }
     Ok(objects)
 }

@@ -17,6 +17,7 @@ mod watch;
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
 
 pub use self::{
     api::{Api, Deletion, ListAll, LogStream, Scale, ScaleSpec, ScaleStatus},
@@ -186,7 +187,13 @@ impl Client {
 
     fn get_json<T: DeserializeOwned>(&self, path: &str, accept: &str) -> Result<T> {
         let body = self.get_path(path, accept)?;
-        serde_json::from_slice(&body).map_err(|error| Error::decode(path, error))
+        // serde takes an array for a struct whose fields all have defaults.
+        let object: &RawValue =
+            serde_json::from_slice(&body).map_err(|error| Error::decode(path, error))?;
+        if !object.get().starts_with('{') {
+            return Err(Error::decode(path, serde::de::Error::custom("it is not an object")));
+        }
+        serde_json::from_str(object.get()).map_err(|error| Error::decode(path, error))
     }
 
     fn cluster_name(&self) -> Arc<str> {

@@ -182,7 +182,7 @@ impl<B: Serialize> Patch<B> {
     }
 }
 
-/// How to write: shared by create, replace, patch, apply and delete.
+/// How to write: shared by create, replace, patch and apply; a deletion takes the dry run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WriteOptions {
     pub(crate) dry_run: bool,
@@ -301,7 +301,8 @@ impl DeleteOptions {
         self
     }
 
-    pub(crate) fn write(&self, request: &mut Request) -> crate::Result<()> {
+    /// A server that gets a body does not look for options in the query: a dry run must be in here.
+    pub(crate) fn write(&self, dry_run: bool, request: &mut Request) -> crate::Result<()> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
         struct Body<'a> {
@@ -309,8 +310,11 @@ impl DeleteOptions {
             api_version: &'static str,
             #[serde(flatten)]
             options: &'a DeleteOptions,
+            #[serde(skip_serializing_if = "<[_]>::is_empty")]
+            dry_run: &'static [&'static str],
         }
-        request.json(&Body { kind: "DeleteOptions", api_version: "v1", options: self })
+        let dry_run = if dry_run { &["All"][..] } else { &[] };
+        request.json(&Body { kind: "DeleteOptions", api_version: "v1", options: self, dry_run })
     }
 }
 
@@ -459,7 +463,7 @@ mod tests {
             .grace_period_seconds(0)
             .propagation(PropagationPolicy::Foreground)
             .uid("u");
-        options.write(&mut request).unwrap();
+        options.write(false, &mut request).unwrap();
         assert_eq!(
             String::from_utf8(request.body.unwrap()).unwrap(),
             r#"{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0,"propagationPolicy":"Foreground","preconditions":{"uid":"u"}}"#

@@ -1,6 +1,6 @@
 //! Requests, built without sending anything.
 
-use std::fmt::Write;
+use std::{fmt::Write, ops::Range};
 
 use serde::Serialize;
 
@@ -120,6 +120,10 @@ pub(crate) struct Target<'a> {
 
 impl Target<'_> {
     fn path(&self) -> Result<String> {
+        if !self.resource.group().is_empty() {
+            segment("api version", self.resource.group())?;
+        }
+        segment("api version", self.resource.version())?;
         let mut path = self.resource.root();
         if let Some(namespace) = self.namespace {
             if !self.resource.is_namespaced() {
@@ -136,6 +140,11 @@ impl Target<'_> {
             path.push_str(segment("name", name)?);
         }
         if let Some(subresource) = self.subresource {
+            if self.name.is_none() {
+                // Without a name in between, the subresource would be taken for one.
+                let text = format!("{subresource:?} is of one object, not of all: say which");
+                return Err(Error::invalid("name", text));
+            }
             path.push('/');
             path.push_str(segment("subresource", subresource)?);
         }
@@ -177,31 +186,36 @@ fn encode(target: &mut String, value: &str) {
     }
 }
 
+/// Each of `apiVersion` and `kind` once, the resource's where the body has none: empty or `null` is how
+/// Go and some serialisers write that.
 fn with_type(resource: &ApiResource, text: Vec<u8>) -> Result<Vec<u8>> {
     let not_an_object = |_| Error::invalid("body", "it is not a JSON object");
-    let (mut api_version, mut kind, mut empty) = (false, false, true);
+    let (mut api_version, mut kind, mut rest) = (None, None, Vec::new());
     for member in Members::new(&text, 0).map_err(not_an_object)? {
         let member = member.map_err(not_an_object)?;
-        empty = false;
-        // Empty is how Go and some serialisers write "not set".
-        let said = &text[member.value] != b"\"\"";
+        let said = !matches!(&text[member.value.clone()], b"\"\"" | b"null");
         match &*member.key {
-            "apiVersion" => api_version = said,
-            "kind" => kind = said,
-            _ => {}
+            "apiVersion" => api_version = said.then_some(member.whole),
+            "kind" => kind = said.then_some(member.whole),
+            _ => rest.push(member.whole),
         }
     }
-    if api_version && kind {
+    if api_version.is_some() && kind.is_some() {
         return Ok(text);
     }
-    let head = format!(
-        r#"{{"apiVersion":{},"kind":{}{}"#,
-        serde_json::Value::from(resource.api_version()),
-        serde_json::Value::from(resource.kind()),
-        if empty { "" } else { "," },
-    );
-    let mut whole = head.into_bytes();
-    whole.extend_from_slice(&text[1..]);
+    let member = |said: Option<Range<usize>>, name: &str, value: &str| match said {
+        Some(said) => text[said].to_vec(),
+        None => format!("\"{name}\":{}", serde_json::Value::from(value)).into_bytes(),
+    };
+    let mut whole = vec![b'{'];
+    whole.extend(member(api_version, "apiVersion", &resource.api_version()));
+    whole.push(b',');
+    whole.extend(member(kind, "kind", resource.kind()));
+    for range in rest {
+        whole.push(b',');
+        whole.extend_from_slice(&text[range]);
+    }
+    whole.push(b'}');
     Ok(whole)
 }
 

@@ -5,7 +5,10 @@ use std::{io, sync::Arc};
 use super::transport::Body;
 use crate::{
     error::{DecodeError, Error, Result, Status},
-    json::{scan::Members, stream::JsonStream},
+    json::{
+        scan::{Members, unescape},
+        stream::JsonStream,
+    },
     object::{Object, Origin},
     stop::StopToken,
 };
@@ -145,12 +148,13 @@ fn parse<K>(frame: &[u8], origin: &Arc<Origin>) -> Result<WatchEvent<K>> {
         };
     };
     let object = object.map_or(&b"null"[..], |range| &frame[range]);
-    Ok(match &frame[kind] {
-        b"\"ADDED\"" => WatchEvent::Added(Object::ingest(origin, object)?),
-        b"\"MODIFIED\"" => WatchEvent::Modified(Object::ingest(origin, object)?),
-        b"\"DELETED\"" => WatchEvent::Deleted(Object::ingest(origin, object)?),
-        b"\"BOOKMARK\"" => WatchEvent::Bookmark(bookmark(object, origin)?),
-        b"\"ERROR\"" => WatchEvent::Error(Box::new(error_status(object))),
+    let kind = unescape(&frame[kind]).unwrap_or_default();
+    Ok(match &*kind {
+        "ADDED" => WatchEvent::Added(Object::ingest(origin, object)?),
+        "MODIFIED" => WatchEvent::Modified(Object::ingest(origin, object)?),
+        "DELETED" => WatchEvent::Deleted(Object::ingest(origin, object)?),
+        "BOOKMARK" => WatchEvent::Bookmark(bookmark(object, origin)?),
+        "ERROR" => WatchEvent::Error(Box::new(error_status(object))),
         _ => return Err(malformed("its type is not one of a watch event")),
     })
 }

@@ -5,3 +5,14 @@
 
 pub(crate) mod scan;
 pub(crate) mod stream;
+
+use serde::{Deserialize, Deserializer};
+
+/// Reads `null` as nothing, which is how Go writes a list or a map that was never made.
+pub(crate) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}

@@ -85,12 +85,12 @@ impl<R: Read> JsonStream<R> {
                     return Err(io::Error::new(io::ErrorKind::InvalidData, text));
                 }
             };
-            if let Some(length) = found {
-                break length;
-            }
-            if progress.scanned > MAX_VALUE {
+            if found.unwrap_or(progress.scanned) > MAX_VALUE {
                 let text = format!("a JSON value of more than {MAX_VALUE} bytes");
                 return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+            }
+            if let Some(length) = found {
+                break length;
             }
             if self.fill()? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());

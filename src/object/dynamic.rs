@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, ops::Deref};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::json::null_as_default;
+
 /// Any object at all, as a tree of JSON values.
 ///
 /// What [`Object::get`](crate::Object::get) gives where no type is known. A tree costs several times
@@ -81,16 +83,16 @@ pub struct Metadata {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<String>,
     /// Who must agree before the object goes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
     pub finalizers: Vec<String>,
     /// To select by.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "null_as_default")]
     pub labels: BTreeMap<String, String>,
     /// To read, not to select by.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "null_as_default")]
     pub annotations: BTreeMap<String, String>,
     /// The objects this one belongs to.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
     pub owner_references: Vec<OwnerReference>,
 }
 

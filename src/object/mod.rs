@@ -26,7 +26,7 @@ pub use self::{
 };
 use crate::{
     error::{DecodeError, Result},
-    json::scan::Members,
+    json::scan::{Members, skip_white_space},
 };
 
 /// One object of the API: its text as the server sent it, its metadata found, its body decoded when
@@ -388,7 +388,7 @@ impl Layout {
     fn find(json: &[u8]) -> Option<Self> {
         let mut layout = Self::default();
         let mut members = Members::new(json, 0).ok()?;
-        layout.start = crate::json::scan::skip_white_space(json, 0) + 1;
+        layout.start = skip_white_space(json, 0) + 1;
         for member in members.by_ref() {
             let member = member.ok()?;
             match &*member.key {
@@ -396,13 +396,16 @@ impl Layout {
                 "kind" => layout.has_kind = true,
                 "metadata" => {
                     layout.metadata = Some(member.value.start);
-                    layout.managed_fields = managed_fields(json, member.value.start);
+                    // Only as far as the value goes: brackets that do not match may lead out of it.
+                    layout.managed_fields =
+                        managed_fields(&json[..member.value.end], member.value.start);
                 }
                 _ => {}
             }
         }
         layout.end = members.end()?;
-        Some(layout)
+        // Something behind it makes it something else.
+        (skip_white_space(json, layout.end) == json.len()).then_some(layout)
     }
 }
 
@@ -499,6 +502,21 @@ mod tests {
     }
 
     #[test]
+    fn quotes_and_brackets_that_do_not_match_lead_nowhere() {
+        for odd in [
+            // The managed fields seem to end behind the end of the object.
+            r#"{"metadata":{"name":"a","x":1","managedFields":"}}""#,
+            r#"{"metadata":{"name":"a","x":1","managedFields":"}}"}}"#,
+            r#"{"metadata":{"name":"a","x":[},"managedFields":[]}}"#,
+        ] {
+            // Not JSON, so either an error or an object that does not decode.
+            if let Ok(object) = object(odd) {
+                assert!(object.get().is_err(), "{odd}");
+            }
+        }
+    }
+
+    #[test]
     fn escapes_and_duplicates_are_read_as_json_means_them() {
         let odd = r#"{"meta\u0064ata":{"name":"x","n\u0061me":"\u0061","namespace":"b","labels":{"a\/b":"c"}}}"#;
         let object = object(odd).unwrap();
@@ -522,6 +540,8 @@ mod tests {
             r#"{"metadata":{"name":"a","labels":[]}}"#,
             r#"{"metadata":{"name":"a\"b"}}"#,
             r#"{"metadata":{"name":"a"}"#,
+            r#"{"metadata":{"name":"a"}}}"#,
+            r#"{"metadata":{"name":"a"}} {}"#,
         ] {
             let error = object(bad).unwrap_err();
             assert!(error.to_string().contains("pods"), "{bad}: {error}");

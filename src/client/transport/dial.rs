@@ -12,7 +12,7 @@ use super::{
     tls::{self, ClientCertificate},
 };
 use crate::{
-    config::{Config, ProxyScheme, ProxyUrl, Timeouts, Trust},
+    config::{Config, ProxyScheme, ProxyUrl, Timeouts},
     error::{ConfigError, Result},
 };
 
@@ -49,7 +49,7 @@ impl Dialer {
             None => None,
             Some(url) if url.scheme == ProxyScheme::Https => {
                 let name = server_name(&url.host, "proxy-url")?;
-                let config = Arc::new(tls::client_config(&Trust::System, None)?);
+                let config = Arc::new(tls::proxy_config(&config.trust)?);
                 Some((url, Some(Tls { config, name })))
             }
             Some(url) => Some((url, None)),
@@ -64,10 +64,14 @@ impl Dialer {
         let mut stream = match &self.proxy {
             None => self.connect(&self.host, self.port, &connecting)?,
             Some((proxy, tls)) => {
-                let mut stream = self.connect(&proxy.host, proxy.port, &connecting)?;
-                if let Some(tls) = tls {
-                    stream = self.shake_hands(stream, tls, bounds)?;
-                }
+                let reach = || {
+                    let stream = self.connect(&proxy.host, proxy.port, &connecting)?;
+                    match tls {
+                        Some(tls) => self.shake_hands(stream, tls, bounds),
+                        None => Ok(stream),
+                    }
+                };
+                let mut stream = reach().map_err(|error| proxy::unreachable(proxy, error))?;
                 proxy::tunnel(&mut stream, proxy, &self.host, self.port, &connecting)?;
                 stream
             }

@@ -40,8 +40,10 @@ use crate::{
 
 /// Small, because an idle watch holds them for as long as it lives.
 const INPUT_BUFFER: usize = 32 * 1024;
+/// Unless a request has a longer line: ureq writes lines whole or not at all.
 const OUTPUT_BUFFER: usize = 8 * 1024;
-const MAX_RESPONSE_HEAD: usize = 128 * 1024;
+/// Less than what fits: a head that fills the buffer would look like the end of the connection.
+const MAX_RESPONSE_HEAD: usize = INPUT_BUFFER - 1;
 /// As client-go's: what a server closes sooner is found out before it is used.
 const IDLE_CONNECTIONS: usize = 25;
 const IDLE_AGE: Duration = Duration::from_secs(90);
@@ -103,11 +105,9 @@ pub(crate) struct Body {
 
 impl Transport {
     pub(crate) fn new(config: Arc<Config>) -> Result<Self> {
-        let state = Mutex::new(State {
-            agent: agent(&config, None)?,
-            files: Files::new(files_of(&config), Instant::now()),
-            certificate: None,
-        });
+        // Looked at before they are read: a change in between is seen later, not missed.
+        let files = Files::new(files_of(&config), Instant::now());
+        let state = Mutex::new(State { agent: agent(&config, None)?, files, certificate: None });
         Ok(Self { config, state })
     }
 
@@ -128,7 +128,7 @@ impl Transport {
         loop {
             bounds.stop.check()?;
             let agent = self.agent(Instant::now());
-            let call = Call::new(bounds.clone(), request.authorization.clone());
+            let call = Call::new(bounds.clone(), request);
             let head = self.head(request).map_err(|error| call.failure(error))?;
             let result = call.run(|| match request.body {
                 Some(body) => agent.run(head.map(|()| body)),
@@ -137,7 +137,9 @@ impl Transport {
             let error = match result {
                 Ok(response) => {
                     let (head, body) = response.into_parts();
-                    let reader = body.into_reader();
+                    // A compressed body reads its first bytes here.
+                    call.progress.lock().phase = Phase::Body;
+                    let reader = call.run(|| body.into_reader());
                     return Ok(HttpResponse {
                         status: head.status.as_u16(),
                         headers: head.headers,
@@ -191,6 +193,17 @@ impl Transport {
     }
 }
 
+impl HttpRequest<'_> {
+    /// At least as long as the longest line of its head.
+    fn longest_line(&self) -> usize {
+        const METHOD_VERSION_AND_ENDS: usize = 64;
+        let own = self.headers.iter().map(|(name, value)| name.len() + value.len());
+        let extra = self.extra_headers.iter().map(|(name, value)| name.len() + value.len());
+        let longest = own.chain(extra).max().unwrap_or(0).max(self.target.len());
+        longest + METHOD_VERSION_AND_ENDS
+    }
+}
+
 impl HttpResponse {
     /// The first value of a header, if it is text.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
@@ -218,7 +231,7 @@ impl Body {
     /// Changes how long the server may be silent from now on.
     pub(crate) fn set_silence(&mut self, silence: Option<Duration>) {
         let bounds = Bounds { silence, ..self.call.bounds.clone() };
-        self.call = Call::new(bounds, None);
+        self.call = Call::with(bounds, 0, None);
     }
 
     /// What an error from [`read`](Read::read) means.
@@ -297,6 +310,8 @@ fn files_of(config: &Config) -> Vec<std::path::PathBuf> {
 /// that reads or writes goes through [`Call::run`].
 struct Call {
     bounds: Bounds,
+    /// What the output buffer must hold.
+    longest_line: usize,
     progress: Mutex<Progress>,
 }
 
@@ -313,9 +328,13 @@ thread_local! {
 }
 
 impl Call {
-    fn new(bounds: Bounds, authorization: Option<Secret>) -> Arc<Self> {
+    fn new(bounds: Bounds, request: &HttpRequest<'_>) -> Arc<Self> {
+        Self::with(bounds, request.longest_line(), request.authorization.clone())
+    }
+
+    fn with(bounds: Bounds, longest_line: usize, authorization: Option<Secret>) -> Arc<Self> {
         let progress = Progress { phase: Phase::Send, dialled: false, authorization };
-        Arc::new(Self { bounds, progress: Mutex::new(progress) })
+        Arc::new(Self { bounds, longest_line, progress: Mutex::new(progress) })
     }
 
     fn run<T>(self: &Arc<Self>, operation: impl FnOnce() -> T) -> T {
@@ -348,6 +367,8 @@ impl Call {
         let phase = self.progress.lock().phase;
         let error = match error {
             ureq::Error::Io(error) => error,
+            // Of a compressed body, whatever happens while it is read is wrapped up as this.
+            ureq::Error::Decompress(_, error) if !is_bad_data(&error) => error,
             other => {
                 return TransportError::new(phase, other.to_string()).with_source(other).into();
             }
@@ -362,11 +383,17 @@ impl Call {
     }
 }
 
+/// Whether bytes were the problem, and not getting them.
+fn is_bad_data(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData)
+}
+
 /// A connection as ureq sees it.
 #[derive(Debug)]
 struct Connection {
     stream: Stream,
     buffers: LazyBuffers,
+    output_size: usize,
 }
 
 impl Connector for Dialer {
@@ -380,12 +407,30 @@ impl Connector for Dialer {
         let call = Call::current()?;
         call.progress.lock().dialled = true;
         let stream = self.dial(&call.bounds).map_err(io::Error::other)?;
-        Ok(Some(Connection { stream, buffers: LazyBuffers::new(INPUT_BUFFER, OUTPUT_BUFFER) }))
+        Ok(Some(Connection {
+            stream,
+            buffers: LazyBuffers::new(INPUT_BUFFER, OUTPUT_BUFFER),
+            output_size: OUTPUT_BUFFER,
+        }))
+    }
+}
+
+impl Connection {
+    /// Whether an answer to plain HTTP begins as an alert of TLS.
+    fn is_foreign(&self) -> bool {
+        const ALERT: &[u8] = &[21, 3];
+        !self.stream.is_tls() && self.buffers.input().starts_with(ALERT)
     }
 }
 
 impl Wire for Connection {
     fn buffers(&mut self) -> &mut dyn Buffers {
+        let needed = CURRENT.with_borrow(|call| call.as_ref().map_or(0, |call| call.longest_line));
+        if needed > self.output_size {
+            // Only so at the start of a call, when there is no input to lose.
+            self.buffers = LazyBuffers::new(INPUT_BUFFER, needed);
+            self.output_size = needed;
+        }
         &mut self.buffers
     }
 
@@ -414,6 +459,11 @@ impl Wire for Connection {
         call.expect_response();
         let read = self.stream.read(self.buffers.input_append_buf(), &call.bounds)?;
         self.buffers.input_appended(read);
+        if call.progress.lock().phase == Phase::Response && self.is_foreign() {
+            let text = "what answers there speaks TLS: the address should begin with https";
+            let error = TransportError::new(Phase::Response, text);
+            return Err(io::Error::other(Error::from(error)).into());
+        }
         Ok(read > 0)
     }
 

@@ -106,9 +106,20 @@ pub(super) fn tunnel(
         if bounds.stop.is_stopped() {
             return Error::Stopped;
         }
-        let text = format!("{}:{}: {error}", proxy.host, proxy.port);
+        let text = format!("{}: {error}", authority(&proxy.host, proxy.port));
         TransportError::io(Phase::Proxy, text, error).into()
     })
+}
+
+/// Says that it was the proxy that could not be spoken to, and not the server behind it.
+pub(super) fn unreachable(proxy: &ProxyUrl, error: Error) -> Error {
+    let Error::Transport(error) = error else { return error };
+    let text = format!("{}: {error}", authority(&proxy.host, proxy.port));
+    TransportError::new(Phase::Proxy, text).like(&error).with_source(error).into()
+}
+
+fn authority(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 fn connect(
@@ -118,8 +129,8 @@ fn connect(
     port: u16,
     bounds: &Bounds,
 ) -> io::Result<()> {
-    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    let mut request = format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n");
+    let server = authority(host, port);
+    let mut request = format!("CONNECT {server} HTTP/1.1\r\nHost: {server}\r\n");
     if let Some(username) = &proxy.username {
         let password = proxy.password.as_ref().map_or("", |password| password.expose());
         let pair = format!("{username}:{password}");

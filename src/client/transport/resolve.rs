@@ -25,12 +25,20 @@ pub(super) fn resolve(host: &str, port: u16, bounds: &Bounds) -> Result<Vec<Sock
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);
     }
+    let name = host.to_owned();
+    let ask = move || (name.as_str(), port).to_socket_addrs().map(Iterator::collect);
+    look_up(host, ask, bounds)
+}
+
+fn look_up(
+    host: &str,
+    ask: impl FnOnce() -> io::Result<Vec<SocketAddr>> + Send + 'static,
+    bounds: &Bounds,
+) -> Result<Vec<SocketAddr>> {
     let lookup = Arc::new(Lookup::default());
-    let (name, answer) = (host.to_owned(), lookup.clone());
-    let thread = thread::spawn("dns", move || {
-        answer.finish((name.as_str(), port).to_socket_addrs().map(Iterator::collect));
-    })
-    .map_err(|error| failure(host, error))?;
+    let answer = lookup.clone();
+    let thread =
+        thread::spawn("dns", move || answer.finish(ask())).map_err(|error| failure(host, error))?;
 
     let interruptible = bounds.stop.on_stop(lookup.clone())?;
     let answer = lookup.wait(bounds);
@@ -95,7 +103,10 @@ fn failure(host: &str, error: io::Error) -> TransportError {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{
+        sync::mpsc::{self, Receiver, Sender},
+        time::Duration,
+    };
 
     use super::*;
     use crate::{Error, StopToken};
@@ -118,14 +129,57 @@ mod tests {
         assert!(error.to_string().contains("no-such-host.invalid"), "{error}");
     }
 
+    /// A resolver that answers when it is told to, and says when it was asked.
+    fn stalled() -> (impl FnOnce() -> io::Result<Vec<SocketAddr>>, Receiver<()>, Sender<()>) {
+        let (asked, was_asked) = mpsc::channel();
+        let (release, released) = mpsc::channel();
+        let ask = move || {
+            asked.send(()).unwrap();
+            // Also when the test is over and drops its end.
+            let _ = released.recv();
+            Ok(vec!["127.0.0.1:7".parse().unwrap()])
+        };
+        (ask, was_asked, release)
+    }
+
     #[test]
     fn a_stopped_call_does_not_wait_for_the_resolver() {
-        let bounds = bounds();
-        let lookup = Arc::new(Lookup::default());
-        let interruptible = bounds.stop.on_stop(lookup.clone()).unwrap();
-        bounds.stop.stop();
-        drop(interruptible);
-        assert!(lookup.wait(&bounds).is_none());
+        let (bounds, (ask, was_asked, release)) = (bounds(), stalled());
+        std::thread::scope(|scope| {
+            let call = scope.spawn(|| {
+                let result = look_up("slow.example", ask, &bounds);
+                (result, Instant::now())
+            });
+            was_asked.recv().unwrap();
+            let stopped = Instant::now();
+            bounds.stop.stop();
+            let (result, returned) = call.join().unwrap();
+            assert!(matches!(result, Err(Error::Stopped)), "{result:?}");
+            println!("returned {:?} after the stop", returned - stopped);
+            drop(release);
+        });
         assert!(matches!(resolve("localhost", 7, &bounds), Err(Error::Stopped)));
+    }
+
+    #[test]
+    fn a_lookup_that_takes_too_long_is_a_timeout_that_names_the_host() {
+        let (ask, _was_asked, release) = stalled();
+        let bounds = bounds().phase(Duration::from_millis(20), Instant::now());
+        let error = look_up("slow.example", ask, &bounds).unwrap_err();
+        assert!(error.is_timeout(), "{error}");
+        assert_eq!(error.to_string(), "resolve: slow.example: timed out");
+        drop(release);
+    }
+
+    #[test]
+    fn a_slow_answer_in_time_is_an_answer() {
+        let (ask, was_asked, release) = stalled();
+        let bounds = bounds();
+        std::thread::scope(|scope| {
+            let call = scope.spawn(|| look_up("slow.example", ask, &bounds));
+            was_asked.recv().unwrap();
+            release.send(()).unwrap();
+            assert_eq!(call.join().unwrap().unwrap().len(), 1);
+        });
     }
 }

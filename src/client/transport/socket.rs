@@ -2,13 +2,12 @@
 
 use std::{
     io::{self, Read, Write},
-    mem::MaybeUninit,
-    net::{Shutdown, SocketAddr},
+    net::{Shutdown, SocketAddr, TcpStream},
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use socket2::{Domain, Protocol, SockAddr, TcpKeepalive, Type};
+use socket2::{Domain, Protocol, SockAddr, SockRef, TcpKeepalive, Type};
 
 use super::bounds::Bounds;
 use crate::{
@@ -27,8 +26,10 @@ pub(super) struct Socket {
     write_timeout: Option<Duration>,
 }
 
+/// The standard library's type, because it writes without raising `SIGPIPE`, which would end a program
+/// in another language that uses this library.
 #[derive(Debug)]
-struct Shared(socket2::Socket);
+struct Shared(TcpStream);
 
 impl Interrupt for Shared {
     /// Ends a read, a write or a connect that another thread is blocked in. It stays ended: a thread
@@ -82,9 +83,9 @@ impl Socket {
         let socket = socket2::Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_tcp_nodelay(true)?;
         detect_dead_peer(&socket, dead_peer)?;
-        let shared = Arc::new(Shared(socket));
+        let shared = Arc::new(Shared(socket.into()));
         let interruptible = bounds.stop.on_stop(shared.clone()).map_err(io::Error::other)?;
-        shared.0.connect_timeout(&SockAddr::from(address), limit)?;
+        SockRef::from(&shared.0).connect_timeout(&SockAddr::from(address), limit)?;
         drop(interruptible);
         Ok(Self { shared, read_timeout: None, write_timeout: None })
     }
@@ -110,7 +111,7 @@ impl Socket {
     fn interruptible<T>(
         &self,
         bounds: &Bounds,
-        operation: impl FnOnce(&socket2::Socket) -> io::Result<T>,
+        operation: impl FnOnce(&TcpStream) -> io::Result<T>,
     ) -> io::Result<T> {
         let interruptible = bounds.stop.on_stop(self.shared.clone()).map_err(io::Error::other)?;
         let result = operation(&self.shared.0);
@@ -136,9 +137,8 @@ impl Socket {
 
     /// Whether the connection is open and nothing waits to be read, as between two requests.
     pub(super) fn is_quiet(&self) -> bool {
-        let mut byte = [MaybeUninit::uninit()];
         let peeked = self.shared.0.set_nonblocking(true).and_then(|()| {
-            let peeked = self.shared.0.peek(&mut byte);
+            let peeked = self.shared.0.peek(&mut [0]);
             self.shared.0.set_nonblocking(false)?;
             peeked
         });
@@ -179,4 +179,40 @@ fn retry_on_signal<T>(mut operation: impl FnMut() -> io::Result<T>) -> io::Resul
 
 fn timed_out(address: SocketAddr) -> TransportError {
     TransportError::timeout(Phase::Connect, format!("{address}: timed out"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::StopToken;
+
+    #[test]
+    fn a_vanished_peer_is_noticed_by_probes_and_by_unacknowledged_data_alike() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let bounds = Bounds { stop: StopToken::new(), deadline: None, silence: None };
+        for (limit, idle, interval) in [(30, 15, 3), (8, 4, 1), (1, 1, 1)] {
+            let limit = Duration::from_secs(limit);
+            let socket = Socket::connect(&[address], limit, &bounds).unwrap();
+            let options = SockRef::from(&socket.shared.0);
+            assert!(options.tcp_nodelay().unwrap() && options.keepalive().unwrap());
+            let (time, every) = (options.tcp_keepalive_time(), options.tcp_keepalive_interval());
+            assert_eq!(time.unwrap().as_secs(), idle, "{limit:?}");
+            assert_eq!(every.unwrap().as_secs(), interval, "{limit:?}");
+            assert_eq!(options.tcp_keepalive_retries().unwrap(), 4);
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            assert_eq!(options.tcp_user_timeout().unwrap(), Some(limit));
+        }
+    }
+
+    #[test]
+    fn timeouts_are_rounded_up_and_never_zero() {
+        assert_eq!(in_steps(None), None);
+        for (timeout, set) in [(0, 50), (1, 50), (49, 50), (50, 100), (1010, 1050)] {
+            let timeout = Some(Duration::from_millis(timeout));
+            assert_eq!(in_steps(timeout), Some(Duration::from_millis(set)));
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::{
 use rustls::{ClientConfig, ClientConnection, pki_types::ServerName};
 
 use super::{bounds::Bounds, socket::Socket, tls};
-use crate::error::{Phase, Result, TransportError};
+use crate::error::{Error, Phase, Result, TransportError};
 
 /// Bytes to and from the server, or from the proxy that leads to it.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub(super) enum Stream {
 /// TLS over any stream: over another TLS where the proxy itself speaks it.
 #[derive(Debug)]
 pub(super) struct TlsStream {
+    /// Whose certificate was asked for.
+    name: String,
     connection: ClientConnection,
     lower: Stream,
 }
@@ -35,7 +37,7 @@ impl Stream {
         let shown = name.to_str().into_owned();
         let connection =
             ClientConnection::new(config, name).map_err(|error| tls::failure(&shown, error))?;
-        let mut tls = Box::new(TlsStream { connection, lower: self });
+        let mut tls = Box::new(TlsStream { name: shown.clone(), connection, lower: self });
         while tls.connection.is_handshaking() {
             let step = tls.flush(bounds).and_then(|()| tls.receive(bounds));
             match step {
@@ -51,11 +53,11 @@ impl Stream {
                 Ok(_) => {}
                 Err(error) => {
                     bounds.stop.check()?;
-                    return Err(tls::handshake_failure(&shown, error).into());
+                    return Err(tls::handshake_failure(&shown, tls.last_words(error)).into());
                 }
             }
         }
-        tls.flush(bounds).map_err(|error| tls::handshake_failure(&shown, error))?;
+        tls.flush(bounds).map_err(|error| tls::handshake_failure(&shown, tls.last_words(error)))?;
         Ok(Self::Tls(tls))
     }
 
@@ -80,7 +82,7 @@ impl Stream {
         }
         match self {
             Self::Plain(_) => Ok(()),
-            Self::Tls(tls) => tls.flush(bounds),
+            Self::Tls(tls) => tls.flush(bounds).map_err(|error| tls.explain(error)),
         }
     }
 
@@ -89,7 +91,7 @@ impl Stream {
             Self::Plain(socket) => socket.write(buf, bounds),
             Self::Tls(tls) => {
                 let accepted = tls.connection.writer().write(buf)?;
-                tls.flush(bounds)?;
+                tls.flush(bounds).map_err(|error| tls.explain(error))?;
                 Ok(accepted)
             }
         }
@@ -125,8 +127,32 @@ impl TlsStream {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 result => return result,
             }
-            self.receive(bounds)?;
-            self.flush(bounds)?;
+            let step = self.receive(bounds).and_then(|_| self.flush(bounds));
+            step.map_err(|error| self.explain(error))?;
+        }
+    }
+
+    /// The error of a read or a write after the handshake, as its caller sees it.
+    ///
+    /// A server of TLS 1.3 refuses a client's certificate only when the client takes the handshake for
+    /// done, so that the refusal is found by whatever comes next.
+    fn explain(&mut self, error: io::Error) -> io::Error {
+        match self.last_words(error).downcast::<rustls::Error>() {
+            Ok(said) => io::Error::other(Error::from(tls::failure(&self.name, said))),
+            Err(error) => error,
+        }
+    }
+
+    /// What the server said before it hung up on us, if it said so in the language of TLS.
+    fn last_words(&mut self, error: io::Error) -> io::Error {
+        let hung_up =
+            matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset);
+        if !hung_up {
+            return error;
+        }
+        match self.drain() {
+            Err(said) if said.get_ref().is_some_and(|said| said.is::<rustls::Error>()) => said,
+            _ => error,
         }
     }
 

@@ -3,7 +3,8 @@
 use std::{io, sync::Arc};
 
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore,
+    SignatureScheme, WantsVerifier,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject},
@@ -29,26 +30,10 @@ pub(super) fn client_config(
     trust: &Trust,
     identity: Option<&ClientCertificate>,
 ) -> Result<ClientConfig> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()
-        .map_err(|error| ConfigError::new("", "no usable TLS version").with_source(error))?;
-    let builder = match trust {
-        Trust::Insecure => {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(TrustAnybody(provider)))
-        }
-        Trust::System => builder.with_root_certificates(system_roots()),
-        Trust::Pem(pem) => {
-            builder.with_root_certificates(roots(pem, "certificate-authority-data")?)
-        }
-        Trust::File(path) => {
-            let unreadable = |error: io::Error| {
-                ConfigError::new("certificate-authority", "cannot be read").with_source(error)
-            };
-            let pem = std::fs::read(path).map_err(|e| unreadable(e).in_file(path))?;
-            let roots = roots(&pem, "certificate-authority").map_err(|e| e.in_file(path))?;
-            builder.with_root_certificates(roots)
-        }
+    let builder = builder()?;
+    let builder = match roots_of(trust)? {
+        Some(roots) => builder.with_root_certificates(roots),
+        None => builder.dangerous().with_custom_certificate_verifier(trust_anybody()),
     };
     let Some(ClientCertificate { certificate, key }) = identity else {
         return Ok(builder.with_no_client_auth());
@@ -61,6 +46,48 @@ pub(super) fn client_config(
             .with_source(error)
             .into()
     })
+}
+
+/// The TLS settings for a proxy on the way to the cluster.
+///
+/// kubectl lets the cluster's authorities vouch for the proxy and nobody else, so they do here; but
+/// a proxy is as likely to have a certificate that the system trusts.
+pub(super) fn proxy_config(trust: &Trust) -> Result<ClientConfig> {
+    let builder = builder()?;
+    let builder = match roots_of(trust)? {
+        Some(mut roots) => {
+            roots.roots.extend(system_roots().roots);
+            builder.with_root_certificates(roots)
+        }
+        None => builder.dangerous().with_custom_certificate_verifier(trust_anybody()),
+    };
+    Ok(builder.with_no_client_auth())
+}
+
+fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>> {
+    ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| ConfigError::new("", "no usable TLS version").with_source(error).into())
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// The authorities that count; `None` if anybody does.
+fn roots_of(trust: &Trust) -> Result<Option<RootCertStore>> {
+    Ok(Some(match trust {
+        Trust::Insecure => return Ok(None),
+        Trust::System => system_roots(),
+        Trust::Pem(pem) => roots(pem, "certificate-authority-data")?,
+        Trust::File(path) => {
+            let unreadable = |error: io::Error| {
+                ConfigError::new("certificate-authority", "cannot be read").with_source(error)
+            };
+            let pem = std::fs::read(path).map_err(|e| unreadable(e).in_file(path))?;
+            roots(&pem, "certificate-authority").map_err(|e| e.in_file(path))?
+        }
+    }))
 }
 
 fn certificates(
@@ -138,6 +165,10 @@ pub(super) fn failure(name: &str, error: rustls::Error) -> TransportError {
         other => other.to_string(),
     };
     TransportError::new(Phase::Tls, format!("{name}: {text}")).with_source(error)
+}
+
+fn trust_anybody() -> Arc<TrustAnybody> {
+    Arc::new(TrustAnybody(provider()))
 }
 
 /// For `insecure-skip-tls-verify`: any certificate will do, but the server must own its key.

@@ -1,0 +1,52 @@
+//! The four kinds of patch, and who owns which field.
+
+pub(crate) mod apply;
+mod compare;
+mod fieldset;
+pub(crate) mod json;
+mod managers;
+pub(crate) mod merge;
+pub(crate) mod strategic;
+pub(crate) mod types;
+
+use std::fmt;
+
+use crate::Status;
+
+/// Why a patch could not be applied.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) enum Error {
+    /// It is not a patch of its kind: 400.
+    Malformed(String),
+    /// It is one, but does not fit the object: 422. The real server keeps the reason to itself.
+    Rejected(String),
+    /// It has more operations than the server does in one go: 413.
+    TooLong(usize),
+}
+
+impl Error {
+    pub(crate) fn status(&self) -> Status {
+        match self {
+            Self::Malformed(message) => Status::failure(400, "BadRequest", message.as_str()),
+            Self::Rejected(_) => Status::failure(
+                422,
+                "Invalid",
+                "the server rejected our request due to an error in our request",
+            ),
+            Self::TooLong(_) => Status::failure(413, "RequestEntityTooLarge", self.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(message) | Self::Rejected(message) => f.write_str(message),
+            Self::TooLong(operations) => write!(
+                f,
+                "The allowed maximum operations in a JSON patch is {}, got {operations}",
+                json::MAX_OPERATIONS
+            ),
+        }
+    }
+}

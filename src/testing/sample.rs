@@ -1,0 +1,231 @@
+//! Pods as a busy cluster has them, for load and memory measurements.
+
+use std::io;
+
+use serde_json::{Value, json};
+
+use super::{call::Call, modify, registry::ResourceDef, server::ApiServer};
+
+const NAMESPACES: usize = 20;
+const NODES: usize = 100;
+
+impl ApiServer {
+    /// Creates `count` pods of about 11 KB each as a real server returns them, `managedFields` included:
+    /// `pod-0000000` and so on, spread over the namespaces `load-00` to `load-19` and a hundred nodes.
+    ///
+    /// # Errors
+    /// If they cannot be created, because they are there already.
+    pub fn create_sample_pods(&self, count: usize) -> io::Result<()> {
+        self.core().write(|state| {
+            let find = |plural| {
+                state
+                    .registry
+                    .find("", "v1", plural)
+                    .ok_or_else(|| io::Error::other("no such kind"))
+            };
+            let (pods, namespaces) = (find("pods")?, find("namespaces")?);
+            let call = Call::direct();
+            let refused = |status: Box<crate::Status>| io::Error::other(status.message);
+            for namespace in 0..NAMESPACES {
+                let object = json!({"metadata": {"name": format!("load-{namespace:02}")}});
+                state.create(&namespaces, None, object, &call).map_err(refused)?;
+            }
+            let template = template(&pods, &call).to_string();
+            for index in 0..count {
+                let namespace = format!("load-{:02}", index % NAMESPACES);
+                let pod = pod(&template, index, &namespace)?;
+                state.create(&pods, Some(&namespace), pod, &call).map_err(refused)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The template with one pod's own values in it.
+fn pod(template: &str, index: usize, namespace: &str) -> io::Result<Value> {
+    let unique = format!("{index:012x}");
+    let text = template
+        .replace("INDEX", &format!("{index:07}"))
+        .replace("NAMESPACE", namespace)
+        .replace("NODE", &format!("node-{:03}", index % NODES))
+        .replace("000000000000", &unique)
+        .replace(
+            "10.0.0.0",
+            &format!("10.{}.{}.{}", index >> 16 & 255, index >> 8 & 255, index & 255),
+        );
+    serde_json::from_str(&text).map_err(io::Error::other)
+}
+
+/// A pod with all that a kubelet and a deployment's controller say about it.
+fn template(def: &ResourceDef, call: &Call) -> Value {
+    let written = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "pod-INDEX",
+            "generateName": "pod-",
+            "namespace": "NAMESPACE",
+            "annotations": {
+                "checksum/config": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                "prometheus.io/path": "/metrics",
+                "prometheus.io/port": "9090",
+                "prometheus.io/scrape": "true",
+                "sidecar.example.com/status": "{\"version\":\"1.21.0\",\"initContainers\":[\"init\"],\"containers\":[\"proxy\"],\"volumes\":[\"proxy-envoy\",\"proxy-data\",\"proxy-podinfo\"]}",
+            },
+            "labels": {
+                "app": "load",
+                "app.kubernetes.io/component": "backend",
+                "app.kubernetes.io/instance": "load-NAMESPACE",
+                "app.kubernetes.io/managed-by": "Helm",
+                "app.kubernetes.io/name": "load",
+                "app.kubernetes.io/version": "1.4.2",
+                "pod-template-hash": "7c5ddbdf54",
+                "tier": "backend",
+            },
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "load-7c5ddbdf54",
+                "uid": "5b3a1c2e-6d1f-4c39-9a51-000000000000", "controller": true, "blockOwnerDeletion": true}],
+        },
+        "spec": spec(),
+    });
+    let mut object = written;
+    modify::track(
+        None,
+        &mut object,
+        def,
+        "",
+        &Call { manager: "kube-controller-manager".into(), ..call.clone() },
+    );
+    let before = object.clone();
+    object["status"] = status();
+    modify::track(
+        Some(&before),
+        &mut object,
+        def,
+        "status",
+        &Call { manager: "kubelet".into(), keep_status: false, ..call.clone() },
+    );
+    object
+}
+
+fn spec() -> Value {
+    let env = |names: &[&str]| -> Value {
+        names
+            .iter()
+            .map(|name| json!({"name": name, "value": format!("value-of-{}", name.to_lowercase())}))
+            .collect()
+    };
+    let mounts = |names: &[&str]| -> Value {
+        names
+            .iter()
+            .map(|name| json!({"name": name, "mountPath": format!("/var/run/{name}"), "readOnly": true}))
+            .collect()
+    };
+    let probe = |path: &str| {
+        json!({"httpGet": {"path": path, "port": 8080, "scheme": "HTTP"}, "initialDelaySeconds": 10,
+            "timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3})
+    };
+    let common = json!({"terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File", "imagePullPolicy": "IfNotPresent"});
+    let container = |mut container: Value| {
+        for (name, value) in common.as_object().into_iter().flatten() {
+            container[name] = value.clone();
+        }
+        container
+    };
+    json!({
+        "volumes": [
+            {"name": "config", "configMap": {"name": "load-config", "defaultMode": 420}},
+            {"name": "data", "emptyDir": {}},
+            {"name": "kube-api-access-x2k7p", "projected": {"defaultMode": 420, "sources": [
+                {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+                {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+                {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]}}]}},
+        ],
+        "initContainers": [container(json!({"name": "init", "image": "registry.example.com/platform/init:2.3.1",
+            "args": ["--wait-for", "db:5432", "--timeout", "60s"], "env": env(&["LOG_LEVEL", "REGION"]),
+            "resources": {}, "volumeMounts": mounts(&["config", "kube-api-access-x2k7p"])}))],
+        "containers": [
+            container(json!({"name": "server", "image": "registry.example.com/team/load:1.4.2",
+                "args": ["--listen=:8080", "--metrics=:9090", "--config=/var/run/config/server.yaml"],
+                "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"},
+                    {"name": "metrics", "containerPort": 9090, "protocol": "TCP"}],
+                "env": env(&["LOG_LEVEL", "REGION", "DATABASE_HOST", "DATABASE_NAME", "CACHE_HOST", "QUEUE_URL",
+                    "FEATURE_FLAGS", "TRACE_ENDPOINT", "MAX_CONNECTIONS", "GRACE_PERIOD", "TENANT", "RELEASE"]),
+                "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "250m", "memory": "512Mi"}},
+                "volumeMounts": mounts(&["config", "data", "kube-api-access-x2k7p"]),
+                "livenessProbe": probe("/healthz"), "readinessProbe": probe("/readyz"),
+                "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]},
+                    "readOnlyRootFilesystem": true, "runAsNonRoot": true}})),
+            container(json!({"name": "proxy", "image": "registry.example.com/mesh/proxy:1.21.0",
+                "args": ["proxy", "sidecar", "--domain", "NAMESPACE.svc.cluster.local"],
+                "ports": [{"name": "envoy", "containerPort": 15090, "protocol": "TCP"}],
+                "env": env(&["POD_NAME", "POD_NAMESPACE", "INSTANCE_IP", "CA_ADDR", "MESH_ID", "CLUSTER_ID"]),
+                "resources": {"requests": {"cpu": "10m", "memory": "40Mi"}},
+                "volumeMounts": mounts(&["data", "kube-api-access-x2k7p"]), "readinessProbe": probe("/healthz/ready")})),
+        ],
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": 30,
+        "dnsPolicy": "ClusterFirst",
+        "serviceAccountName": "load",
+        "serviceAccount": "load",
+        "nodeName": "NODE",
+        "securityContext": {"fsGroup": 1000, "runAsUser": 1000},
+        "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100,
+            "podAffinityTerm": {"labelSelector": {"matchLabels": {"app": "load"}}, "topologyKey": "kubernetes.io/hostname"}}]}},
+        "schedulerName": "default-scheduler",
+        "tolerations": [
+            {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
+            {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}],
+        "priority": 0,
+        "enableServiceLinks": true,
+        "preemptionPolicy": "PreemptLowerPriority",
+    })
+}
+
+fn status() -> Value {
+    let condition = |kind: &str| json!({"type": kind, "status": "True", "lastProbeTime": null, "lastTransitionTime": "2026-11-01T08:00:00Z"});
+    let container = |name: &str, image: &str| {
+        json!({"name": name, "image": image, "ready": true, "restartCount": 0, "started": true, "lastState": {},
+            "state": {"running": {"startedAt": "2026-11-01T08:00:05Z"}},
+            "imageID": format!("{image}@sha256:2bb501e6429e81f1bdfb7b1ed4a1f9b1ddc32d3a3e0e2f7a4a9f9b1b2c3d4e5f"),
+            "containerID": "containerd://8d1f6e0b5a4c3b2a19088f7e6d5c4b3a2918070f6e5d4c3b2a190000000000000000"})
+    };
+    let conditions: Vec<Value> =
+        ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]
+            .into_iter()
+            .map(condition)
+            .collect();
+    json!({
+        "phase": "Running",
+        "conditions": conditions,
+        "hostIP": "192.168.7.21",
+        "hostIPs": [{"ip": "192.168.7.21"}],
+        "podIP": "10.0.0.0",
+        "podIPs": [{"ip": "10.0.0.0"}],
+        "startTime": "2026-11-01T08:00:00Z",
+        "initContainerStatuses": [{"name": "init", "image": "registry.example.com/platform/init:2.3.1", "ready": true,
+            "restartCount": 0, "started": false, "lastState": {}, "imageID": "registry.example.com/platform/init@sha256:77af",
+            "state": {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": "2026-11-01T08:00:01Z",
+                "finishedAt": "2026-11-01T08:00:04Z", "containerID": "containerd://aa00"}}}],
+        "containerStatuses": [container("server", "registry.example.com/team/load:1.4.2"),
+            container("proxy", "registry.example.com/mesh/proxy:1.21.0")],
+        "qosClass": "Burstable",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_pod_has_the_size_of_a_real_one() {
+        let server = ApiServer::start().unwrap();
+        server.create_sample_pods(3).unwrap();
+        let pods = server.list("v1", "Pod");
+        assert_eq!(pods.len(), 3);
+        let size = pods[0].to_string().len();
+        assert!((10_000..12_500).contains(&size), "{size}");
+        assert!(pods[0]["metadata"]["managedFields"][1]["subresource"] == "status");
+        assert_ne!(pods[0]["status"]["podIP"], pods[1]["status"]["podIP"]);
+    }
+}

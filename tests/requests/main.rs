@@ -1,0 +1,12 @@
+//! The client against a scripted server: what it sends, and what it makes of answers.
+#![allow(clippy::disallowed_methods, reason = "tests own their threads")]
+
+mod answers;
+mod discovering;
+mod listing;
+mod objects;
+mod retries;
+mod support;
+mod threads;
+mod urls;
+mod watching;

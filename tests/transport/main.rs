@@ -1,0 +1,14 @@
+//! The transport, proved on servers that stall, lie, break off and are not who they say they are.
+
+#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
+
+mod credentials;
+mod gzip;
+mod interrupt;
+mod logs;
+mod plugin;
+mod pool;
+mod proxy;
+mod stall;
+mod support;
+mod tls;

@@ -1,0 +1,377 @@
+//! Connections: kept, replaced, given up; and how long they may take.
+
+use std::{
+    io::Read,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use kinformer::{
+    Client, Error, ListOptions, Phase,
+    config::{Config, Timeouts},
+};
+
+use crate::{
+    stall::Stall,
+    support::{
+        Connection, LONG, Server, client, config_maps, pause, sockets_to, spawn, wait_until,
+    },
+};
+
+const LIST: &str = r#"{"kind":"ConfigMapList","metadata":{"resourceVersion":"1"},"items":[]}"#;
+
+fn timeouts(change: impl FnOnce(&mut Timeouts)) -> Timeouts {
+    let mut timeouts = Timeouts::default();
+    change(&mut timeouts);
+    timeouts
+}
+
+#[test]
+fn requests_one_after_the_other_use_one_connection() {
+    for tls in [false, true] {
+        let server = Server::any(tls, |connection| {
+            while let Some(request) = connection.read_request() {
+                match (request.method.as_str(), request.target.as_str()) {
+                    ("GET", "/missing") => connection.respond("404 Not Found", "", "{}"),
+                    ("GET", target) if target.contains("configmaps") => {
+                        connection.begin_stream()
+                            && connection.send_chunk(&LIST[..20])
+                            && connection.send_chunk(&LIST[20..])
+                            && connection.send("0\r\n\r\n")
+                    }
+                    _ => connection.respond("200 OK", "", r#"{"metadata":{"name":"a"}}"#),
+                };
+            }
+        });
+        let client = server.client();
+        for _ in 0..5 {
+            client.get_raw("/").unwrap();
+            config_maps(&client).list(&ListOptions::new()).unwrap();
+            config_maps(&client).create(&serde_json::json!({"data": {}})).unwrap();
+            assert!(client.get_raw("/missing").unwrap_err().is_not_found());
+        }
+        assert_eq!((server.accepted(), sockets_to(server.address.port())), (1, 1));
+        drop(client);
+        assert_eq!(sockets_to(server.address.port()), 0, "the pool goes with the client");
+    }
+}
+
+#[test]
+fn a_connection_that_the_server_announces_to_close_is_not_kept() {
+    let server = Server::plain(|connection| {
+        connection.read_request();
+        connection.respond("200 OK", "Connection: close\r\n", "{}");
+    });
+    let client = server.client();
+    for round in 1..=3 {
+        client.get_raw("/").unwrap();
+        assert_eq!((server.accepted(), sockets_to(server.address.port())), (round, 0));
+    }
+}
+
+#[test]
+fn a_watch_that_is_dropped_closes_its_connection() {
+    for tls in [false, true] {
+        let stalled = Stall::Watch.start(tls);
+        let port = stalled.peer.unwrap().port();
+        let watch = config_maps(&stalled.client).watch(&ListOptions::new()).unwrap();
+        assert_eq!(sockets_to(port), 1);
+        drop(watch);
+        assert_eq!(sockets_to(port), 0);
+    }
+}
+
+#[test]
+fn a_kept_connection_that_the_server_has_closed_is_replaced() {
+    for tls in [false, true] {
+        let server = Server::any(tls, |connection| {
+            connection.serve();
+        });
+        let client = server.client();
+        client.get_raw("/").unwrap();
+        server.disconnect();
+        config_maps(&client).create(&serde_json::json!({})).map(drop).unwrap_or_else(|error| {
+            assert!(matches!(error, Error::Decode(_)), "closed before it was used: {error:?}");
+        });
+        server.disconnect();
+        client.get_raw("/").unwrap();
+        assert_eq!(server.accepted(), 3);
+    }
+}
+
+#[test]
+fn a_kept_connection_that_breaks_under_a_request_is_replaced_for_a_get_and_for_nothing_else() {
+    for tls in [false, true] {
+        let requests = Arc::new(AtomicUsize::new(0));
+        let seen = requests.clone();
+        let server = Server::any(tls, move |connection| {
+            // The second request on a connection finds the server gone.
+            connection.read_request();
+            seen.fetch_add(1, Ordering::SeqCst);
+            connection.respond("200 OK", "", "{}");
+            connection.read_request();
+            seen.fetch_add(1, Ordering::SeqCst);
+        });
+        let client = client(server.config().max_retries(0));
+        client.get_raw("/").unwrap();
+        client.get_raw("/").unwrap();
+        assert_eq!((server.accepted(), requests.load(Ordering::SeqCst)), (2, 3));
+
+        let error = config_maps(&client).create(&serde_json::json!({})).unwrap_err();
+        let Error::Transport(error) = &error else { panic!("{error:?}") };
+        assert!(error.is_disconnect(), "{error:?}");
+        assert_eq!((server.accepted(), requests.load(Ordering::SeqCst)), (2, 4));
+    }
+}
+
+#[test]
+fn a_server_that_hangs_up_on_a_new_connection_is_tried_again_as_often_as_said() {
+    let server = Server::plain(|connection| {
+        connection.read_request();
+    });
+    let error = client(server.config().max_retries(1)).get_raw("/").unwrap_err();
+    let Error::Transport(error) = &error else { panic!("{error:?}") };
+    assert!(error.is_disconnect() && error.phase() == Phase::Response, "{error:?}");
+    assert_eq!(server.accepted(), 2);
+}
+
+#[test]
+fn a_request_that_timed_out_does_not_leave_its_connection_behind() {
+    for tls in [false, true] {
+        let late = Arc::new(AtomicBool::new(true));
+        let is_late = late.clone();
+        let server = Server::any(tls, move |connection| {
+            while connection.read_request().is_some() {
+                if is_late.swap(false, Ordering::SeqCst) {
+                    pause(Duration::from_millis(700));
+                    connection.respond("200 OK", "", "the late answer");
+                } else {
+                    connection.respond("200 OK", "", "{}");
+                }
+            }
+        });
+        let limits = timeouts(|t| t.request = Duration::from_millis(300));
+        let client = client(server.config().timeouts(limits));
+        let error = client.get_raw("/").unwrap_err();
+        assert!(error.is_timeout(), "{error:?}");
+        assert_eq!(sockets_to(server.address.port()), 0);
+        assert_eq!(client.get_raw("/").unwrap(), b"{}");
+        assert_eq!(server.accepted(), 2);
+    }
+}
+
+#[test]
+fn a_call_that_hangs_does_not_hold_up_the_others() {
+    let server = Server::plain(|connection| {
+        while let Some(request) = connection.read_request() {
+            if request.target == "/hang" {
+                return connection.hold();
+            }
+            connection.respond("200 OK", "", "{}");
+        }
+    });
+    let client = server.client();
+    let stop = kinformer::StopToken::new();
+    let hung: Vec<_> = (0..30)
+        .map(|_| {
+            let client = client.with_stop(&stop);
+            spawn(move || client.get_raw("/hang"))
+        })
+        .collect();
+    wait_until("all of them hang", || sockets_to(server.address.port()) == 30);
+    for _ in 0..20 {
+        client.get_raw("/").unwrap();
+    }
+    assert_eq!(server.accepted(), 31);
+    stop.stop();
+    assert!(hung.into_iter().all(|call| matches!(call.join().unwrap(), Err(Error::Stopped))));
+}
+
+/// The call fails with a timeout in this phase, after `limit` and not much later.
+#[track_caller]
+fn times_out(phase: Phase, limit: Duration, call: impl FnOnce() -> kinformer::Result<()>) {
+    let start = Instant::now();
+    let error = call().unwrap_err();
+    let took = start.elapsed();
+    assert!(error.is_timeout(), "{error:?}");
+    let Error::Transport(inner) = &error else { panic!("{error:?}") };
+    assert_eq!(inner.phase(), phase, "{error}");
+    assert!(error.to_string().contains("timed out"), "{error}");
+    assert!(took >= limit && took < limit + LONG / 4, "{phase:?} timed out after {took:?}");
+}
+
+const LIMIT: Duration = Duration::from_millis(200);
+
+fn with_limits(client: &Client, limits: Timeouts) -> Client {
+    self::client(client.config().to_builder().timeouts(limits))
+}
+
+#[test]
+fn every_kind_of_call_has_its_own_limit() {
+    let stuck = |stall: Stall, tls, phase, limits: Timeouts| {
+        let stalled = stall.start(tls);
+        let client = with_limits(&stalled.client, limits);
+        times_out(phase, LIMIT, || stalled.call(&client));
+    };
+    let connect = timeouts(|t| t.connect = LIMIT);
+    stuck(Stall::Connect, false, Phase::Connect, connect.clone());
+    stuck(Stall::HttpProxy, false, Phase::Proxy, connect.clone());
+    stuck(Stall::SocksProxy, false, Phase::Proxy, connect);
+    stuck(Stall::Handshake, true, Phase::Tls, timeouts(|t| t.tls = LIMIT));
+    for tls in [false, true] {
+        let request = timeouts(|t| t.request = LIMIT);
+        stuck(Stall::Head, tls, Phase::Response, request.clone());
+        stuck(Stall::Body, tls, Phase::Body, request.clone());
+        // The head of a stream must come, like any other.
+        stuck(Stall::Head, tls, Phase::Response, request);
+        stuck(Stall::List, tls, Phase::Body, timeouts(|t| t.list_page = LIMIT));
+        stuck(Stall::List, tls, Phase::Body, timeouts(|t| t.watch_idle = LIMIT));
+        stuck(Stall::Watch, tls, Phase::Body, timeouts(|t| t.watch_idle = LIMIT));
+    }
+}
+
+#[test]
+fn a_body_that_nobody_reads_is_sent_for_as_long_as_a_request_may_take() {
+    for tls in [false, true] {
+        let stalled = Stall::SendBody.start(tls);
+        // Long enough to fill the buffers, however slow the machine.
+        let limits = timeouts(|t| t.request = Duration::from_secs(2));
+        let client = with_limits(&stalled.client, limits);
+        times_out(Phase::Send, Duration::from_secs(2), || stalled.call(&client));
+    }
+}
+
+/// Sends a blank every 50 ms for a second, then nothing.
+fn drip(connection: &mut Connection) {
+    for _ in 0..20 {
+        if !connection.send_chunk(" ") {
+            return;
+        }
+        pause(Duration::from_millis(50));
+    }
+    connection.hold();
+}
+
+#[test]
+fn a_watch_lives_on_any_byte_and_dies_of_silence() {
+    for tls in [false, true] {
+        let server = Server::any(tls, |connection| {
+            connection.read_head();
+            connection.begin_stream();
+            drip(connection);
+        });
+        let limits = timeouts(|t| t.watch_idle = Duration::from_millis(600));
+        let client = client(server.config().timeouts(limits));
+        let mut watch = config_maps(&client).watch(&ListOptions::new()).unwrap();
+        times_out(Phase::Body, Duration::from_millis(1500), || watch.next().unwrap().map(drop));
+        assert!(watch.next().is_none(), "after the error it is over");
+    }
+}
+
+#[test]
+fn a_list_that_drips_is_cut_off_by_the_limit_for_a_page() {
+    let server = Server::plain(|connection| {
+        connection.read_head();
+        connection.begin_stream();
+        drip(connection);
+    });
+    let limits = timeouts(|t| t.list_page = Duration::from_millis(300));
+    let client = client(server.config().timeouts(limits));
+    times_out(Phase::Body, Duration::from_millis(300), || {
+        config_maps(&client).list(&ListOptions::new()).map(drop)
+    });
+}
+
+#[test]
+fn a_log_may_be_silent_for_longer_than_anything_else() {
+    let server = Server::plain(|connection| {
+        connection.read_head();
+        connection.begin_stream();
+        pause(Duration::from_millis(800));
+        connection.send_chunk("late");
+        connection.send("0\r\n\r\n");
+    });
+    let short = Duration::from_millis(200);
+    let limits = timeouts(|t| {
+        (t.connect, t.tls, t.list_page, t.watch_idle) = (short, short, short, short);
+        t.request = Duration::from_millis(400);
+    });
+    let client = client(server.config().timeouts(limits));
+    let pods = kinformer::ApiResource::namespaced("v1", "Pod", "pods");
+    let pods = client.dynamic(&pods).namespace("default");
+    let options = kinformer::LogOptions::new().follow(true);
+    let mut text = String::new();
+    pods.logs("a", &options).unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(text, "late");
+}
+
+#[test]
+fn an_answer_that_ends_before_its_end_is_an_error() {
+    let cut_short = |answer: &'static str| {
+        let server = Server::plain(move |connection| {
+            connection.read_request();
+            connection.send(answer);
+        });
+        client(server.config().max_retries(0)).get_raw("/").unwrap_err()
+    };
+    for answer in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{}",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Enc",
+        "HTTP/1.1",
+    ] {
+        let error = cut_short(answer);
+        let Error::Transport(inner) = &error else { panic!("{answer:?}: {error:?}") };
+        assert!(inner.is_disconnect() && !inner.is_timeout(), "{answer:?}: {error:?}");
+    }
+    for answer in ["SSH-2.0-OpenSSH_9.9\r\n", "<html>not found</html>\r\n\r\n", "\0\0\0\0\r\n\r\n"]
+    {
+        let error = cut_short(answer);
+        assert!(matches!(error, Error::Transport(_)), "{answer:?}: {error:?}");
+    }
+}
+
+#[test]
+fn a_long_address_is_sent_whole_and_with_credentials() {
+    for length in [100, 8_000, 9_000, 40_000] {
+        let server = Server::tls(|connection| {
+            while let Some(request) = connection.read_request() {
+                let (target, token) = (&request.target, request.header("authorization"));
+                connection.respond("200 OK", "", format!("{token} {}", target.len()));
+            }
+        });
+        let client = client(server.config().token("abc"));
+        // The second is sent on a connection that was made for the first.
+        for length in [10, length, 10] {
+            let path = format!("/{}", "x".repeat(length - 1));
+            let answer = String::from_utf8(client.get_raw(&path).unwrap()).unwrap();
+            assert_eq!(answer, format!("Bearer abc {length}"));
+        }
+        assert_eq!(server.accepted(), 1);
+    }
+}
+
+#[test]
+fn a_head_without_end_is_refused_in_words() {
+    let server = Server::plain(|connection| {
+        connection.read_request();
+        connection.send("HTTP/1.1 200 OK\r\n");
+        while connection.send(format!("X-Fill: {}\r\n", "x".repeat(2000))) {}
+    });
+    let error = client(server.config().max_retries(0)).get_raw("/").unwrap_err();
+    let Error::Transport(inner) = &error else { panic!("{error:?}") };
+    assert!(!inner.is_disconnect() && error.to_string().contains("header"), "{error}");
+}
+
+#[test]
+fn a_refused_connection_is_an_error_that_names_the_address() {
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let config = Config::builder(format!("http://{address}")).no_proxy();
+    let error = client(config).get_raw("/").unwrap_err();
+    assert!(error.is_connection_refused(), "{error:?}");
+    assert!(error.to_string().starts_with(&format!("connect: {address}: ")), "{error}");
+}
