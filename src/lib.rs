@@ -86,6 +86,7 @@ pub mod config;
 mod error;
 mod json;
 mod object;
+mod reflector;
 pub mod selector;
 mod stop;
 mod sync;
@@ -114,6 +115,10 @@ pub use crate::{
     object::{
         ApiResource, Body, Decoded, DynamicObject, GroupVersionKind, GroupVersionResource, Labels,
         Metadata, Object, ObjectKey, OwnerReference, PartialObjectMetadata, Resource,
+    },
+    reflector::{
+        Backoff, Doing, ListTarget, ListWatch, ListerWatcher, Reflector, ReflectorBuilder,
+        ReflectorStore,
     },
     selector::{fields, labels},
     stop::StopToken,

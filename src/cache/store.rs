@@ -178,6 +178,10 @@ impl<T: Clone + Send + Sync + 'static> Store<T> {
         Self { objects: Arc::new(objects) }
     }
 
+    pub(crate) fn key_of(&self, object: &T) -> ObjectKey {
+        self.objects.key(object)
+    }
+
     /// Stores an object; gives back the one it replaces.
     pub fn add(&self, object: T) -> Option<T> {
         self.objects.insert(self.objects.key(&object), object)

@@ -16,7 +16,8 @@ use super::{
 };
 use crate::{
     error::{Error, Result, Status},
-    object::{ApiResource, Body, Object, Origin},
+    object::{ApiResource, Body, Object, Origin, Shape},
+    stop::StopToken,
 };
 
 /// How many objects a page of [`Api::list_all`] has, unless the options say otherwise.
@@ -145,6 +146,18 @@ impl<K: Body> Api<K> {
         api
     }
 
+    /// The same, interrupted when `stop` is stopped.
+    #[must_use]
+    pub fn with_stop(&self, stop: &StopToken) -> Self {
+        Self { client: self.client.with_stop(stop), ..self.clone() }
+    }
+
+    /// The same, giving objects another shape.
+    pub(crate) fn shaped(&self, shape: &Shape) -> Self {
+        let origin = Arc::new(self.origin.shaped(shape.clone()));
+        Self { origin, ..self.clone() }
+    }
+
     /// The status of the objects: get, replace, patch and apply are about it alone.
     #[must_use]
     pub fn status(&self) -> Self {
@@ -241,6 +254,17 @@ impl<K: Body> Api<K> {
         list::read(answered.body, &self.origin, &mut |object| item(object.map_err(Error::from)))
     }
 
+    /// The same, waiting for its turn: only so many lists of one client are under way at a time, so that
+    /// informers that come back together do not overrun the server.
+    pub(crate) fn list_in_turn(
+        &self,
+        options: &ListOptions,
+        item: &mut dyn FnMut(Result<Object<K>>),
+    ) -> Result<ListMeta> {
+        let _turn = self.client.connection.list_turns.take(&self.client.stop)?;
+        self.list_each(options, item)
+    }
+
     /// Lists objects page by page, as they are asked for.
     ///
     /// Pages have 500 objects unless the options say otherwise, and belong to the same state. After an
@@ -259,15 +283,14 @@ impl<K: Body> Api<K> {
     /// See [`Api`]. A resource version that is too old is either an error here or an
     /// [error event](crate::WatchEvent::Error).
     pub fn watch(&self, options: &ListOptions) -> Result<Watch<K>> {
-        let (origin, stop) = (self.origin.clone(), self.client.stop.clone());
         if options.selects_nothing() {
-            return Ok(Watch::of_nothing(origin, stop));
+            return Ok(Watch::of_nothing(self.client.stop.clone()));
         }
         let mut request = self.request(Method::Get, None)?;
         options.write_watch(&mut request);
         let bookmarks = options.bookmarks.unwrap_or(true);
-        let silence = bookmarks.then_some(self.client.connection.config.timeouts.watch_idle);
-        let kind = CallKind::Watch { silence };
+        let usual = bookmarks.then_some(self.client.connection.config.timeouts.watch_idle);
+        let kind = CallKind::Watch { silence: options.silence.or(usual) };
         let answered = self.client.connection.open(&request, kind, &self.client.stop)?;
         let media = answered.content_type.split(';').next().unwrap_or_default().trim();
         if !media.is_empty() && !media.eq_ignore_ascii_case(JSON) {
@@ -275,7 +298,7 @@ impl<K: Body> Api<K> {
             let what = format!("a watch of {}", self.origin.resource);
             return Err(Error::decode(what, serde::de::Error::custom(text)));
         }
-        Ok(Watch::new(answered.body, origin, stop))
+        Ok(Watch::new(answered.body, self.origin.clone(), self.client.stop.clone()))
     }
 
     /// Makes an object.

@@ -11,6 +11,7 @@ use super::{
     failure::{self, Answer},
     request::Request,
     transport::{Body, Bounds, HttpRequest, HttpResponse, Method, Transport},
+    turns::Turns,
     warning::Warnings,
 };
 use crate::{
@@ -25,6 +26,9 @@ const MAX_ANSWER: u64 = 64 * 1024 * 1024;
 /// How much of an answer that is a failure is looked at.
 const MAX_FAILURE: u64 = 1024 * 1024;
 
+/// How many lists of informers one client has under way.
+const LISTS_AT_A_TIME: usize = 4;
+
 /// How long to wait before a GET is sent again that the connection broke under.
 const AFTER_DISCONNECT: Duration = Duration::from_secs(1);
 
@@ -36,6 +40,8 @@ pub(crate) struct Connection {
     auth: Auth,
     impersonation: Vec<(String, String)>,
     pub(super) warnings: Warnings,
+    /// Lists of informers under way.
+    pub(super) list_turns: Turns,
 }
 
 /// What kind of call a request is, which decides how long it may take.
@@ -66,6 +72,7 @@ impl Connection {
             auth: Auth::new(&config.credentials)?,
             impersonation: config.impersonate.as_ref().map_or_else(Vec::new, impersonation),
             warnings: Warnings::default(),
+            list_turns: Turns::new(LISTS_AT_A_TIME),
             config,
         })
     }
@@ -184,7 +191,7 @@ impl Connection {
         if bounds.deadline.is_none() {
             // A stream may last, but its head must come.
             let first = self.config.timeouts.request;
-            bounds.silence = Some(bounds.silence.map_or(first, |silence| silence.max(first)));
+            bounds.silence = Some(bounds.silence.map_or(first, |silence| silence.min(first)));
         }
         self.transport.send(
             &HttpRequest {

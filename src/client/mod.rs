@@ -11,6 +11,7 @@ mod manifest;
 mod options;
 mod request;
 mod transport;
+mod turns;
 mod warning;
 mod watch;
 

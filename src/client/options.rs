@@ -1,5 +1,7 @@
 //! What can be said along with a request.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::request::Request;
@@ -35,6 +37,9 @@ pub struct ListOptions {
     pub bookmarks: Option<bool>,
     /// Whether a watch starts with all objects, then a bookmark that marks their end.
     pub send_initial_events: Option<bool>,
+    /// How long the server may be silent on a watch; not sent. Defaults to
+    /// [`Timeouts::watch_idle`](crate::config::Timeouts::watch_idle), or for ever without bookmarks.
+    pub silence: Option<Duration>,
 }
 
 /// How exactly a resource version is meant.
@@ -114,6 +119,13 @@ impl ListOptions {
     #[must_use]
     pub fn send_initial_events(mut self, wanted: bool) -> Self {
         self.send_initial_events = Some(wanted);
+        self
+    }
+
+    /// How long the server may be silent on a watch.
+    #[must_use]
+    pub fn silence(mut self, limit: Duration) -> Self {
+        self.silence = Some(limit);
         self
     }
 

@@ -1,6 +1,6 @@
 //! Watches: a blocking iterator over events.
 
-use std::{io, sync::Arc};
+use std::{fmt, io, sync::Arc, time::Duration};
 
 use super::transport::Body;
 use crate::{
@@ -57,32 +57,77 @@ pub struct Bookmark {
 ///
 /// An object that cannot be used is an error for that one item, and the watch goes on. A watch that
 /// breaks is an error and not a silent end.
-#[derive(Debug)]
 #[must_use = "a watch that is dropped is ended"]
 pub struct Watch<K> {
-    source: Source,
-    origin: Arc<Origin>,
-    stop: StopToken,
-    kind: std::marker::PhantomData<fn() -> K>,
+    source: Source<K>,
 }
 
-#[derive(Debug)]
-enum Source {
-    Stream(JsonStream<Body>),
+enum Source<K> {
+    Stream(Stream),
     /// Nothing can match, so nothing was asked.
-    Nothing,
+    Nothing(StopToken),
+    /// Somebody else's events.
+    Other(Box<dyn Iterator<Item = Result<WatchEvent<K>>> + Send>),
     Over,
 }
 
+struct Stream {
+    frames: JsonStream<Body>,
+    origin: Arc<Origin>,
+    stop: StopToken,
+}
+
 impl<K> Watch<K> {
+    /// A watch of events from elsewhere, for a [`ListerWatcher`](crate::ListerWatcher) of your own.
+    pub fn from_events(
+        events: impl Iterator<Item = Result<WatchEvent<K>>> + Send + 'static,
+    ) -> Self {
+        Self { source: Source::Other(Box::new(events)) }
+    }
+
     pub(super) fn new(body: Body, origin: Arc<Origin>, stop: StopToken) -> Self {
-        let source = Source::Stream(JsonStream::new(body));
-        Self { source, origin, stop, kind: std::marker::PhantomData }
+        let stream = Stream { frames: JsonStream::new(body), origin, stop };
+        Self { source: Source::Stream(stream) }
     }
 
     /// A watch that ends only when it is stopped: nothing can match.
-    pub(super) fn of_nothing(origin: Arc<Origin>, stop: StopToken) -> Self {
-        Self { source: Source::Nothing, origin, stop, kind: std::marker::PhantomData }
+    pub(super) fn of_nothing(stop: StopToken) -> Self {
+        Self { source: Source::Nothing(stop) }
+    }
+
+    /// The same events with their objects seen as another type.
+    pub(crate) fn cast<J>(self) -> Watch<J>
+    where
+        K: 'static,
+    {
+        let source = match self.source {
+            Source::Stream(stream) => Source::Stream(stream),
+            Source::Nothing(stop) => Source::Nothing(stop),
+            Source::Other(events) => {
+                Source::Other(Box::new(events.map(|event| event.map(WatchEvent::cast))))
+            }
+            Source::Over => Source::Over,
+        };
+        Watch { source }
+    }
+
+    /// Changes how long the server may be silent from now on.
+    pub(crate) fn set_silence(&mut self, silence: Duration) {
+        if let Source::Stream(stream) = &mut self.source {
+            stream.frames.reader_mut().set_silence(Some(silence));
+        }
+    }
+}
+
+impl<K> WatchEvent<K> {
+    fn cast<J>(self) -> WatchEvent<J> {
+        match self {
+            Self::Added(object) => WatchEvent::Added(object.into_cast()),
+            Self::Modified(object) => WatchEvent::Modified(object.into_cast()),
+            Self::Deleted(object) => WatchEvent::Deleted(object.into_cast()),
+            Self::Bookmark(bookmark) => WatchEvent::Bookmark(bookmark),
+            Self::Error(status) => WatchEvent::Error(status),
+        }
     }
 }
 
@@ -90,27 +135,34 @@ impl<K> Iterator for Watch<K> {
     type Item = Result<WatchEvent<K>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let stream = match &mut self.source {
+        let Stream { frames, origin, stop } = match &mut self.source {
             Source::Stream(stream) => stream,
-            Source::Nothing => {
-                self.stop.wait();
+            Source::Other(events) => return events.next(),
+            Source::Nothing(stop) => {
+                stop.wait();
                 self.source = Source::Over;
                 return Some(Err(Error::Stopped));
             }
             Source::Over => return None,
         };
-        let failure = match take_frame(stream) {
-            Ok(Some(frame)) => return Some(parse(frame, &self.origin)),
+        let failure = match take_frame(frames) {
+            Ok(Some(frame)) => return Some(parse(frame, origin)),
             // The end of a body and the end of a connection that was shut down look alike.
-            Ok(None) => self.stop.check().err(),
+            Ok(None) => stop.check().err(),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                let what = format!("a watch of {}", self.origin.resource);
+                let what = format!("a watch of {}", origin.resource);
                 Some(Error::decode(what, serde::de::Error::custom(error)))
             }
-            Err(error) => Some(stream.reader().failure(error)),
+            Err(error) => Some(frames.reader().failure(error)),
         };
         self.source = Source::Over;
         failure.map(Err)
+    }
+}
+
+impl<K> fmt::Debug for Watch<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").finish_non_exhaustive()
     }
 }
 

@@ -39,6 +39,10 @@ impl<R: Read> JsonStream<R> {
         &self.reader
     }
 
+    pub(crate) fn reader_mut(&mut self) -> &mut R {
+        &mut self.reader
+    }
+
     /// The next byte that is not white space, left where it is; `None` at the end of the stream.
     pub(crate) fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {

@@ -1,9 +1,11 @@
 //! The unit that flows from the wire to caches, handlers and C: [`Object`].
 
 mod dynamic;
+mod ingest;
 mod key;
 mod meta;
 mod resource;
+mod shape;
 
 use std::{
     any::Any,
@@ -16,18 +18,16 @@ use std::{
 use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
 
-use self::meta::{Meta, MetaError};
 pub(crate) use self::resource::{join_api_version, split_api_version};
 pub use self::{
     dynamic::{DynamicObject, Metadata, OwnerReference, PartialObjectMetadata},
     key::ObjectKey,
     meta::Labels,
     resource::{ApiResource, Body, GroupVersionKind, GroupVersionResource, Resource},
+    shape::Shape,
 };
-use crate::{
-    error::{DecodeError, Result},
-    json::scan::{Members, skip_white_space},
-};
+use self::{ingest::normalise, meta::Meta};
+use crate::error::{DecodeError, Result};
 
 /// One object of the API: its text as the server sent it, its metadata found, its body decoded when
 /// somebody asks.
@@ -81,8 +81,7 @@ pub(crate) struct Origin {
     pub(crate) resource: ApiResource,
     api_version: String,
     pub(crate) cluster: Arc<str>,
-    pub(crate) decoded: Decoded,
-    pub(crate) keep_managed_fields: bool,
+    pub(crate) shape: Shape,
 }
 
 struct Core {
@@ -104,13 +103,12 @@ enum Slot {
 
 impl Origin {
     pub(crate) fn new(resource: ApiResource, cluster: Arc<str>) -> Self {
-        Self {
-            api_version: resource.api_version(),
-            resource,
-            cluster,
-            decoded: Decoded::default(),
-            keep_managed_fields: false,
-        }
+        Self { api_version: resource.api_version(), resource, cluster, shape: Shape::default() }
+    }
+
+    /// The same source, giving objects another shape.
+    pub(crate) fn shaped(&self, shape: Shape) -> Self {
+        Self { shape, ..Self::new(self.resource.clone(), self.cluster.clone()) }
     }
 }
 
@@ -276,7 +274,7 @@ impl<K: Body> Object<K> {
         // Decoding runs code of the user's: not under the lock. Two threads may both do it.
         let body = Arc::new(self.decode()?);
         let any: Arc<dyn Any + Send + Sync> = body.clone();
-        *self.core.slot.lock() = match self.core.origin.decoded {
+        *self.core.slot.lock() = match self.core.origin.shape.decoded {
             Decoded::Keep => Slot::Kept(any),
             Decoded::WhileHeld => Slot::Held(Arc::downgrade(&any)),
         };
@@ -327,117 +325,6 @@ impl<K> Serialize for Object<K> {
 
 fn non_empty(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
-}
-
-/// The text to keep, and where its metadata is: `apiVersion` and `kind` added where a list left them
-/// out, managed fields cut out, nothing else changed.
-fn normalise(origin: &Origin, json: &[u8]) -> Result<(Box<str>, Meta), &'static str> {
-    const NOT_AN_OBJECT: &str = "not a JSON object";
-    let layout = Layout::find(json).ok_or(NOT_AN_OBJECT)?;
-    let Some(metadata) = layout.metadata else { return Err("it has no metadata") };
-    let mut text = Vec::with_capacity(json.len() + 64);
-    text.push(b'{');
-    if !layout.has_api_version {
-        member(&mut text, "apiVersion", &origin.api_version);
-    }
-    if !layout.has_kind {
-        member(&mut text, "kind", origin.resource.kind());
-    }
-    let shift = text.len();
-    let mut at = layout.start;
-    let mut metadata_at = metadata + shift - at;
-    if !origin.keep_managed_fields
-        && let Some(cut) = layout.managed_fields
-    {
-        text.extend_from_slice(&json[at..cut.start]);
-        // Metadata starts before its own members, so the cut does not move it.
-        at = cut.end;
-    }
-    text.extend_from_slice(&json[at..layout.end]);
-    let meta = match Meta::find(&text, metadata_at) {
-        Err(MetaError::Escaped) => {
-            text = without_escapes(&text).ok_or(NOT_AN_OBJECT)?;
-            metadata_at = Layout::find(&text).and_then(|found| found.metadata).unwrap_or(0);
-            Meta::find(&text, metadata_at)
-        }
-        found => found,
-    };
-    let meta = meta.map_err(|error| match error {
-        MetaError::Malformed => "its metadata is not what metadata is",
-        MetaError::Escaped => "its metadata has characters that no name has",
-    })?;
-    let text = String::from_utf8(text).map_err(|_| "it is not UTF-8")?;
-    Ok((text.into_boxed_str(), meta))
-}
-
-/// Where the parts of an object are that ingest cares about.
-#[derive(Default)]
-struct Layout {
-    /// After the opening brace.
-    start: usize,
-    /// After the closing brace.
-    end: usize,
-    has_api_version: bool,
-    has_kind: bool,
-    metadata: Option<usize>,
-    /// With the comma that separates it from a neighbour.
-    managed_fields: Option<std::ops::Range<usize>>,
-}
-
-impl Layout {
-    fn find(json: &[u8]) -> Option<Self> {
-        let mut layout = Self::default();
-        let mut members = Members::new(json, 0).ok()?;
-        layout.start = skip_white_space(json, 0) + 1;
-        for member in members.by_ref() {
-            let member = member.ok()?;
-            match &*member.key {
-                "apiVersion" => layout.has_api_version = true,
-                "kind" => layout.has_kind = true,
-                "metadata" => {
-                    layout.metadata = Some(member.value.start);
-                    // Only as far as the value goes: brackets that do not match may lead out of it.
-                    layout.managed_fields =
-                        managed_fields(&json[..member.value.end], member.value.start);
-                }
-                _ => {}
-            }
-        }
-        layout.end = members.end()?;
-        // Something behind it makes it something else.
-        (skip_white_space(json, layout.end) == json.len()).then_some(layout)
-    }
-}
-
-/// The range of `managedFields` in the metadata at `at`, together with one comma.
-fn managed_fields(json: &[u8], at: usize) -> Option<std::ops::Range<usize>> {
-    let mut previous_end = None;
-    let mut members = Members::new(json, at).ok()?;
-    while let Some(member) = members.next() {
-        let member = member.ok()?;
-        if member.key == "managedFields" {
-            return Some(match previous_end {
-                Some(end) => end..member.whole.end,
-                None => match members.next() {
-                    Some(next) => member.whole.start..next.ok()?.whole.start,
-                    None => member.whole,
-                },
-            });
-        }
-        previous_end = Some(member.whole.end);
-    }
-    None
-}
-
-fn member(text: &mut Vec<u8>, key: &str, value: &str) {
-    // Group, version and kind are the program's or the server's own; quotes in them cannot be.
-    text.extend_from_slice(format!("\"{key}\":{},", serde_json::Value::from(value)).as_bytes());
-}
-
-/// The same JSON with only the escapes that it needs.
-fn without_escapes(text: &[u8]) -> Option<Vec<u8>> {
-    let tree: serde_json::Value = serde_json::from_slice(text).ok()?;
-    serde_json::to_vec(&tree).ok()
 }
 
 #[cfg(test)]
@@ -566,7 +453,7 @@ mod tests {
     #[test]
     fn a_kept_decode_outlives_its_holders() {
         let mut kept = Origin::new(ApiResource::namespaced("v1", "Pod", "pods"), "".into());
-        kept.decoded = Decoded::Keep;
+        kept.shape.decoded = Decoded::Keep;
         let object =
             Object::<DynamicObject>::ingest(&Arc::new(kept), br#"{"metadata":{"name":"a"}}"#);
         let object = object.unwrap();

@@ -1,6 +1,6 @@
 //! Where objects come from.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use crate::{
     client::{Api, Client, ListMeta, ListOptions, Watch},
@@ -70,7 +70,6 @@ type Tweak = Arc<dyn Fn(&mut ListOptions) + Send + Sync>;
 pub struct ListWatch<K> {
     api: Api<K>,
     tweak: Option<Tweak>,
-    silence: Duration,
 }
 
 impl<K: Resource> ListWatch<K> {
@@ -93,7 +92,7 @@ impl<K: Body> ListWatch<K> {
         if let Some(namespace) = namespace.filter(|namespace| !namespace.is_empty()) {
             api = api.namespace(namespace);
         }
-        Self { api, tweak: None, silence: Duration::from_secs(30) }
+        Self { api, tweak: None }
     }
 
     /// Changes the options of every list and watch before it is asked for, selectors for example.
@@ -101,14 +100,6 @@ impl<K: Body> ListWatch<K> {
     #[doc(alias = "NewFilteredListWatchFromClient")]
     pub fn tweak(mut self, tweak: impl Fn(&mut ListOptions) + Send + Sync + 'static) -> Self {
         self.tweak = Some(Arc::new(tweak));
-        self
-    }
-
-    /// How long a watch may be silent before it is opened again, to see whether anybody is there.
-    /// Defaults to 30 seconds.
-    #[must_use]
-    pub fn silence(mut self, limit: Duration) -> Self {
-        self.silence = limit;
         self
     }
 
@@ -136,7 +127,7 @@ impl<K: Body> ListerWatcher<K> for ListWatch<K> {
     }
 
     fn watch(&self, options: &ListOptions, stop: &StopToken) -> Result<Watch<K>> {
-        self.api.with_stop(stop).watch_with(&self.tweaked(options), Some(self.silence))
+        self.api.with_stop(stop).watch(&self.tweaked(options))
     }
 
     fn streams_lists(&self) -> bool {

@@ -1,0 +1,240 @@
+//! From the text that arrived to the text that is kept.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::{
+    Origin,
+    meta::{Meta, MetaError},
+    shape::{Cut, EACH},
+};
+use crate::json::scan::{Member, Members, skip_white_space, value_end};
+
+const NOT_AN_OBJECT: &str = "not a JSON object";
+
+/// The ranges that are left out, in order.
+type Cuts = SmallVec<[Range<usize>; 4]>;
+
+/// The text to keep, and where its metadata is: `apiVersion` and `kind` added where a list left them
+/// out, what the shape leaves out cut out, nothing else changed.
+pub(super) fn normalise(origin: &Origin, json: &[u8]) -> Result<(Box<str>, Meta), &'static str> {
+    let layout = Layout::find(json, &origin.shape.cuts).ok_or(NOT_AN_OBJECT)?;
+    let Some(metadata) = layout.metadata else { return Err("it has no metadata") };
+    let mut text = Vec::with_capacity(layout.length_kept() + 64);
+    text.push(b'{');
+    if !layout.has_api_version {
+        member(&mut text, "apiVersion", &origin.api_version);
+    }
+    if !layout.has_kind {
+        member(&mut text, "kind", origin.resource.kind());
+    }
+    let mut at = layout.start;
+    let mut metadata_at = text.len() + metadata - at;
+    for cut in &layout.cuts {
+        if cut.start < metadata {
+            metadata_at -= cut.len();
+        }
+        text.extend_from_slice(&json[at..cut.start]);
+        at = cut.end;
+    }
+    text.extend_from_slice(&json[at..layout.end]);
+
+    let meta = match Meta::find(&text, metadata_at) {
+        Err(MetaError::Escaped) => {
+            text = without_escapes(&text).ok_or(NOT_AN_OBJECT)?;
+            let found = Layout::find(&text, &Cut::default()).and_then(|found| found.metadata);
+            Meta::find(&text, found.unwrap_or(0))
+        }
+        found => found,
+    };
+    let meta = meta.map_err(|error| match error {
+        MetaError::Malformed => "its metadata is not what metadata is",
+        MetaError::Escaped => "its metadata has characters that no name has",
+    })?;
+    let text = String::from_utf8(text).map_err(|_| "it is not UTF-8")?;
+    Ok((text.into_boxed_str(), meta))
+}
+
+/// Where the parts of an object are that ingest cares about.
+#[derive(Default)]
+struct Layout {
+    /// After the opening brace.
+    start: usize,
+    /// After the closing brace.
+    end: usize,
+    has_api_version: bool,
+    has_kind: bool,
+    metadata: Option<usize>,
+    cuts: Cuts,
+}
+
+impl Layout {
+    fn find(json: &[u8], cut: &Cut) -> Option<Self> {
+        let mut layout = Self { start: skip_white_space(json, 0) + 1, ..Self::default() };
+        let mut cuts = Cuts::new();
+        layout.end = cut_members(json, 0, cut, &mut cuts, |member| match &*member.key {
+            "apiVersion" => layout.has_api_version = true,
+            "kind" => layout.has_kind = true,
+            "metadata" => layout.metadata = Some(member.value.start),
+            _ => {}
+        })?;
+        layout.cuts = cuts;
+        // Something behind it makes it something else.
+        (skip_white_space(json, layout.end) == json.len()).then_some(layout)
+    }
+
+    fn length_kept(&self) -> usize {
+        self.end - self.start - self.cuts.iter().map(Range::len).sum::<usize>()
+    }
+}
+
+/// Finds what to cut out of the object at `at`, each part with one comma, and where the object ends.
+fn cut_members(
+    json: &[u8],
+    at: usize,
+    cut: &Cut,
+    cuts: &mut Cuts,
+    mut see: impl FnMut(&Member<'_>),
+) -> Option<usize> {
+    let mut members = Members::new(json, at).ok()?;
+    let (mut kept, mut last_end, mut open_cut) = (false, 0, None);
+    for member in members.by_ref() {
+        let member = member.ok()?;
+        see(&member);
+        if let Some(start) = open_cut.take() {
+            cuts.push(start..member.whole.start);
+        }
+        match cut.part(&member.key) {
+            Some(part) if part.whole => {
+                // With the comma before it, or the one after if nothing is kept before it.
+                if kept {
+                    cuts.push(last_end..member.whole.end);
+                } else {
+                    open_cut = Some(member.whole.start);
+                }
+            }
+            part => {
+                kept = true;
+                if let Some(part) = part {
+                    // Only as far as the value goes: brackets that do not match may lead out of it.
+                    cut_value(&json[..member.value.end], member.value.start, part, cuts)?;
+                }
+            }
+        }
+        last_end = member.whole.end;
+    }
+    if let Some(start) = open_cut {
+        cuts.push(start..last_end);
+    }
+    members.end()
+}
+
+/// The same for any value; one that is not what a path expects has nothing to cut.
+fn cut_value(json: &[u8], at: usize, cut: &Cut, cuts: &mut Cuts) -> Option<()> {
+    match (json.get(at), cut.part(EACH)) {
+        (Some(b'{'), _) => {
+            cut_members(json, at, cut, cuts, |_| {})?;
+        }
+        (Some(b'['), Some(each)) => {
+            let mut at = skip_white_space(json, at + 1);
+            while json.get(at) != Some(&b']') {
+                let end = value_end(json, at).ok()?;
+                cut_value(&json[..end], at, each, cuts)?;
+                at = skip_white_space(json, end);
+                match json.get(at) {
+                    Some(b',') => at = skip_white_space(json, at + 1),
+                    Some(b']') => {}
+                    _ => return None,
+                }
+            }
+        }
+        _ => {}
+    }
+    Some(())
+}
+
+fn member(text: &mut Vec<u8>, key: &str, value: &str) {
+    // Group, version and kind are the program's or the server's own; quotes in them cannot be.
+    text.extend_from_slice(format!("\"{key}\":{},", serde_json::Value::from(value)).as_bytes());
+}
+
+/// The same JSON with only the escapes that it needs.
+fn without_escapes(text: &[u8]) -> Option<Vec<u8>> {
+    let tree: serde_json::Value = serde_json::from_slice(text).ok()?;
+    serde_json::to_vec(&tree).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::{ApiResource, Shape};
+
+    fn pruned(json: &str, paths: &[&str]) -> String {
+        let mut shape = Shape::default();
+        for path in paths {
+            shape.prune(path).unwrap();
+        }
+        let pods = ApiResource::namespaced("v1", "Pod", "pods");
+        let origin = Origin::new(pods, "".into()).shaped(shape);
+        let (text, meta) = normalise(&origin, json.as_bytes()).unwrap();
+        assert_eq!(meta.name.of(&text), "a", "{text}");
+        text.into_string()
+    }
+
+    #[test]
+    fn what_a_path_leads_to_is_left_out_wherever_it_stands() {
+        let head = r#"{"kind":"Pod","apiVersion":"v1","#;
+        for (json, paths, expected) in [
+            (
+                r#""spec":{"x":1},"metadata":{"name":"a"}}"#,
+                &["/spec"][..],
+                r#""metadata":{"name":"a"}}"#,
+            ),
+            (
+                r#""metadata":{"name":"a"},"spec":{},"status":{}}"#,
+                &["/spec", "/status"],
+                r#""metadata":{"name":"a"}}"#,
+            ),
+            (
+                r#""metadata":{"name":"a"},"s":{"a":1,"b":2,"c":3}}"#,
+                &["/s/a", "/s/b"],
+                r#""metadata":{"name":"a"},"s":{"c":3}}"#,
+            ),
+            (
+                r#""metadata":{"name":"a"},"s":{"a":1,"b":2,"c":3}}"#,
+                &["/s/b", "/s/c"],
+                r#""metadata":{"name":"a"},"s":{"a":1}}"#,
+            ),
+            (
+                r#""metadata":{"name":"a"},"s":{"a":1,"b":2}}"#,
+                &["/s/a", "/s/b"],
+                r#""metadata":{"name":"a"},"s":{}}"#,
+            ),
+            (
+                r#""s":{"c":[{"n":1,"env":[{}]},{"env":2,"n":3},{}]},"metadata":{"name":"a"}}"#,
+                &["/s/c/*/env"],
+                r#""s":{"c":[{"n":1},{"n":3},{}]},"metadata":{"name":"a"}}"#,
+            ),
+            (
+                r#""metadata":{"name":"a"},"s":3}"#,
+                &["/s/a/b", "/t"],
+                r#""metadata":{"name":"a"},"s":3}"#,
+            ),
+            (
+                r#""metadata":{"annotations":{},"name":"a"}}"#,
+                &["/metadata/annotations"],
+                r#""metadata":{"name":"a"}}"#,
+            ),
+        ] {
+            assert_eq!(pruned(&format!("{head}{json}"), paths), format!("{head}{expected}"));
+        }
+    }
+
+    #[test]
+    fn what_objects_are_told_apart_by_cannot_be_left_out() {
+        for bad in ["", "spec", "/", "/a//b", "/metadata", "/metadata/name", "/kind", "/*"] {
+            assert!(Shape::default().prune(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What a reflector is doing, for whoever wants to know.
+
+use std::time::Instant;
+
+use crate::{
+    error::Error,
+    sync::{Condvar, Mutex},
+};
+
+/// What a reflector is doing, and how it went so far.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    state: Mutex<Activity>,
+    changed: Condvar,
+}
+
+/// What a reflector is doing.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Doing {
+    /// It has not started.
+    Nothing,
+    /// It is listing: so many objects have arrived.
+    Listing {
+        /// Objects of this list so far.
+        received: u64,
+    },
+    /// It is asking for a watch.
+    Connecting,
+    /// It is watching.
+    Watching,
+    /// It waits before it tries again.
+    BackingOff,
+    /// It has stopped.
+    Stopped,
+}
+
+/// How a reflector has been doing.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub(crate) struct Activity {
+    pub(crate) doing: Doing,
+    pub(crate) last_error: Option<String>,
+    /// Failures since something last worked.
+    pub(crate) failures: u32,
+    pub(crate) last_event: Option<Instant>,
+    pub(crate) watching_since: Option<Instant>,
+    pub(crate) lists: u64,
+    pub(crate) watches: u64,
+    /// Where a watch would go on from; empty before the first list.
+    pub(crate) resource_version: String,
+}
+
+impl Progress {
+    pub(crate) fn new() -> Self {
+        let activity = Activity {
+            doing: Doing::Nothing,
+            last_error: None,
+            failures: 0,
+            last_event: None,
+            watching_since: None,
+            lists: 0,
+            watches: 0,
+            resource_version: String::new(),
+        };
+        Self { state: Mutex::new(activity), changed: Condvar::new() }
+    }
+
+    pub(crate) fn activity(&self) -> Activity {
+        self.state.lock().clone()
+    }
+
+    pub(super) fn doing(&self, doing: Doing) {
+        let mut state = self.state.lock();
+        if doing != Doing::Watching {
+            state.watching_since = None;
+        }
+        state.doing = doing;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn received(&self) {
+        if let Doing::Listing { received } = &mut self.state.lock().doing {
+            *received += 1;
+        }
+    }
+
+    pub(super) fn listed(&self, resource_version: &str) {
+        let mut state = self.state.lock();
+        state.lists += 1;
+        state.failures = 0;
+        state.last_error = None;
+        resource_version.clone_into(&mut state.resource_version);
+        self.changed.notify_all();
+    }
+
+    pub(super) fn watching(&self, now: Instant) {
+        let mut state = self.state.lock();
+        state.watches += 1;
+        state.failures = 0;
+        state.last_error = None;
+        state.doing = Doing::Watching;
+        state.watching_since = Some(now);
+        self.changed.notify_all();
+    }
+
+    /// Something arrived; `resource_version` is where a watch would go on from now.
+    pub(super) fn event(&self, now: Instant, resource_version: Option<&str>) {
+        let mut state = self.state.lock();
+        state.last_event = Some(now);
+        if let Some(version) = resource_version {
+            state.resource_version.clear();
+            state.resource_version.push_str(version);
+        }
+    }
+
+    pub(super) fn failed(&self, error: &Error) {
+        let mut state = self.state.lock();
+        state.failures += 1;
+        state.last_error = Some(describe(error));
+        self.changed.notify_all();
+    }
+
+    pub(super) fn resource_version(&self) -> String {
+        self.state.lock().resource_version.clone()
+    }
+}
+
+/// An error with what caused it, in one line.
+pub(crate) fn describe(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !text.contains(&next) {
+            text = format!("{text}: {next}");
+        }
+        cause = error.source();
+    }
+    text
+}

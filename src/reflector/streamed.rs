@@ -1,0 +1,124 @@
+//! Lists that arrive as the beginning of a watch.
+
+use std::time::Instant;
+
+use super::{
+    Doing, Opened, Reflector, is_of_one_object,
+    next::{Next, Session, Stage, after_error_event},
+};
+use crate::{
+    client::{ListOptions, ResourceVersionMatch, Watch, WatchEvent},
+    error::{Error, Result},
+    stop::StopToken,
+};
+
+/// Streams that end before the list does: after this many, a plain list is asked for.
+const ENDED_EARLY: u32 = 2;
+
+/// How a streamed list went.
+enum Streamed<K> {
+    /// All objects are there, and the watch goes on.
+    Complete(Watch<K>),
+    Ended,
+}
+
+impl<K: 'static> Reflector<K> {
+    /// Asks for a list as a stream; `None` if a plain one is needed.
+    pub(super) fn streamed_list(&self, stop: &StopToken) -> Result<Option<Opened<K>>> {
+        let wanted = self.options.streamed_lists && self.source.streams_lists();
+        if !wanted || self.state.lock().no_streaming {
+            return Ok(None);
+        }
+        let mut ended = 0;
+        loop {
+            stop.check()?;
+            match self.stream_once(stop) {
+                Ok(Streamed::Complete(mut watch)) => {
+                    watch.set_silence(self.options.watch_silence);
+                    return Ok(Some(Opened::Yes(watch)));
+                }
+                Ok(Streamed::Ended) => {
+                    ended += 1;
+                    if ended == ENDED_EARLY {
+                        return self.give_up("the server ended it before its end, twice");
+                    }
+                }
+                Err(error) => match self.next(Stage::StreamedList, &error) {
+                    // Silence where objects should be: the server does not know what was asked of it.
+                    Next::RewatchLater if is_silence(&error) => {
+                        return self.give_up("the server never came to its end");
+                    }
+                    Next::RewatchLater => self.pause(error.retry_after(), stop)?,
+                    Next::WithoutVersion => {
+                        let mut state = self.state.lock();
+                        // Twice means that it is not the version.
+                        if std::mem::replace(&mut state.version_lost, true) {
+                            return Ok(None);
+                        }
+                    }
+                    Next::NoStreaming => return self.give_up("the server does not do it"),
+                    Next::Stop => return Err(error),
+                    _ => return Ok(None),
+                },
+            }
+        }
+    }
+
+    fn give_up(&self, why: &str) -> Result<Option<Opened<K>>> {
+        log::debug!("reflector {}: no more streamed lists: {why}", self.options.name);
+        self.state.lock().no_streaming = true;
+        Ok(None)
+    }
+
+    fn stream_once(&self, stop: &StopToken) -> Result<Streamed<K>> {
+        self.progress.doing(Doing::Listing { received: 0 });
+        let version = if self.state.lock().version_lost {
+            String::new()
+        } else {
+            self.progress.resource_version()
+        };
+        let options = ListOptions {
+            send_initial_events: Some(true),
+            resource_version_match: Some(ResourceVersionMatch::NotOlderThan),
+            resource_version: Some(version.clone()).filter(|version| !version.is_empty()),
+            ..self.watch_options(&version, false)
+        };
+        let started = Instant::now();
+        let mut watch = self.source.watch(&options, stop)?;
+        watch.set_silence(self.options.stream_silence);
+        let mut target = self.target.begin_list();
+        let mut events = 0;
+        while let Some(event) = watch.next() {
+            stop.check()?;
+            events += 1;
+            self.progress.received();
+            let applied = match event {
+                Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => target.item(object),
+                Ok(WatchEvent::Deleted(object)) => target.remove(object),
+                Ok(WatchEvent::Bookmark(bookmark)) if bookmark.initial_events_end => {
+                    self.complete(target, &bookmark.resource_version);
+                    return Ok(Streamed::Complete(watch));
+                }
+                Ok(WatchEvent::Bookmark(_)) => Ok(()),
+                Ok(WatchEvent::Error(status)) => {
+                    let (next, _) = after_error_event(&status, false);
+                    log::debug!("streamed list ended: {status} ({next:?})");
+                    return Err(Error::Api(status));
+                }
+                Err(error) if is_of_one_object(&error) => Err(error),
+                Err(error) => return Err(error),
+            };
+            if let Err(error) = applied {
+                self.report(&error);
+            }
+        }
+        let session = Session { lasted: started.elapsed(), events };
+        log::debug!("streamed list ended before its end: {session:?}");
+        Ok(Streamed::Ended)
+    }
+}
+
+fn is_silence(error: &Error) -> bool {
+    matches!(error, Error::Transport(cause)
+        if cause.is_timeout() && cause.phase() == crate::Phase::Body)
+}
