@@ -232,9 +232,7 @@ impl<T: Clone + 'static> DeltaFifo<T> {
     #[must_use]
     pub fn pop(&self) -> Option<Popped<T>> {
         let mut state = self.state.lock();
-        if self.wait_for_work(&mut state, None) != Work::There {
-            return None;
-        }
+        while self.wait_for_work(&mut state, None) == Work::Synced {}
         let taken = state.take()?;
         state.settle(taken.counted);
         Some(taken.popped)
@@ -259,9 +257,14 @@ impl<T: Clone + 'static> DeltaFifo<T> {
     /// Until there is something, or the queue is closed; then for as long as `process` takes. Others can
     /// use the queue meanwhile.
     pub fn pop_with<R>(&self, process: impl FnOnce(Popped<T>) -> R) -> Option<R> {
-        match self.pop_with_until(None, process) {
-            Pop::Processed(result) => Some(result),
-            Pop::Closed | Pop::TimedOut => None,
+        let mut process = Some(process);
+        loop {
+            let popped = self.pop_with_until(None, |popped| process.take().map(|run| run(popped)));
+            match popped {
+                Pop::Processed(result) => return result,
+                Pop::Synced => {}
+                Pop::Closed | Pop::TimedOut => return None,
+            }
         }
     }
 
@@ -274,6 +277,7 @@ impl<T: Clone + 'static> DeltaFifo<T> {
         let mut state = self.state.lock();
         match self.wait_for_work(&mut state, deadline) {
             Work::There => {}
+            Work::Synced => return Pop::Synced,
             Work::Closed => return Pop::Closed,
             Work::TimedOut => return Pop::TimedOut,
         }
@@ -293,6 +297,9 @@ impl<T: Clone + 'static> DeltaFifo<T> {
         while state.entries.is_empty() {
             if state.closed {
                 return Work::Closed;
+            }
+            if mem::take(&mut state.sync_untold) {
+                return Work::Synced;
             }
             match deadline {
                 None => self.work_or_close.wait(state),
@@ -398,6 +405,8 @@ impl<T> fmt::Debug for DeltaFifoBuilder<T> {
 /// What came of waiting for something to pop.
 pub(crate) enum Pop<R> {
     Processed(R),
+    /// There was nothing in the first list: the queue has synced without anything to pop.
+    Synced,
     Closed,
     TimedOut,
 }
@@ -405,6 +414,7 @@ pub(crate) enum Pop<R> {
 #[derive(Eq, PartialEq)]
 enum Work {
     There,
+    Synced,
     Closed,
     TimedOut,
 }
@@ -488,6 +498,8 @@ pub(super) struct State<T> {
     /// Objects of the first list that are queued or in process.
     initial_left: usize,
     synced: bool,
+    /// The queue has synced with nothing left to pop, and whoever waits does not know.
+    sync_untold: bool,
     closed: bool,
 }
 
@@ -522,6 +534,7 @@ impl<T> State<T> {
             populated: false,
             initial_left: 0,
             synced: false,
+            sync_untold: false,
             closed: false,
         }
     }
@@ -564,8 +577,10 @@ impl<T> State<T> {
 
     /// Something other than a list came: if it is the first, there is nothing to wait for.
     fn populate(&mut self) {
+        let was_synced = self.synced;
         self.populated = true;
         self.settle(false);
+        self.sync_untold |= self.synced && !was_synced;
     }
 
     /// The first list is complete.

@@ -73,7 +73,7 @@ pub(super) trait Objects<T>: Send + Sync {
 /// Objects of its own, with the function that names them.
 struct Own<T, F> {
     key: F,
-    objects: ThreadSafeStore<T>,
+    objects: Arc<ThreadSafeStore<T>>,
 }
 
 impl<T, F> Objects<T> for Own<T, F>
@@ -168,10 +168,10 @@ impl<T: Clone + Send + Sync + 'static> Store<T> {
 
     pub(super) fn from_parts<R: Into<ObjectKey>>(
         key: impl Fn(&T) -> R + Send + Sync + 'static,
-        objects: ThreadSafeStore<T>,
+        objects: impl Into<Arc<ThreadSafeStore<T>>>,
     ) -> Self {
         let key = move |object: &T| key(object).into();
-        Self { objects: Arc::new(Own { key, objects }) }
+        Self { objects: Arc::new(Own { key, objects: objects.into() }) }
     }
 
     pub(super) fn view(objects: impl Objects<T> + 'static) -> Self {
