@@ -116,7 +116,8 @@ impl<T: Clone + 'static> DeltaFifoBuilder<T> {
     }
 
     /// Says whether a listed object is the same as the known one, which is then queued in its place, so
-    /// that there are not two copies of it. Defaults to never.
+    /// that there are not two copies of it. Called with the queue's lock held: it must not call the
+    /// queue. Defaults to never.
     pub fn unchanged(mut self, same: impl Fn(&T, &T) -> bool + Send + Sync + 'static) -> Self {
         self.0.unchanged = Some(Box::new(same));
         self
@@ -182,11 +183,7 @@ impl<T: Clone + 'static> DeltaFifo<T> {
     /// If the transform fails.
     pub fn delete(&self, object: T) -> Result<()> {
         let (key, object) = self.options.prepare(object)?;
-        self.change(|state, options| {
-            if state.is_queued(&key) || options.known_object(state, &key).is_some() {
-                state.enqueue(key, Delta::Deleted(Deleted::Known(object)));
-            }
-        });
+        self.change(|state, options| options.delete(state, key, object));
         Ok(())
     }
 
@@ -196,11 +193,11 @@ impl<T: Clone + 'static> DeltaFifo<T> {
     ///
     /// If the transform fails; nothing is queued then.
     pub fn replace(&self, objects: impl IntoIterator<Item = T>) -> Result<()> {
-        let objects: Result<Vec<_>> =
-            objects.into_iter().map(|object| self.options.prepare(object)).collect();
+        let prepared = objects.into_iter().map(|object| self.options.prepare(object));
+        let objects = prepared.collect::<Result<Vec<_>>>()?;
         let mut replacing = Replacing::default();
         let mut state = self.state.lock();
-        for (key, object) in objects? {
+        for (key, object) in objects {
             replacing.item(&mut state, &self.options, key, object);
         }
         replacing.finish(&mut state, &self.options);
@@ -209,7 +206,12 @@ impl<T: Clone + 'static> DeltaFifo<T> {
     }
 
     /// Queues every known object again that has nothing queued.
+    ///
+    /// Without known objects there is nothing to tell.
     pub fn resync(&self) {
+        if self.options.known.is_none() {
+            return;
+        }
         let mut state = self.state.lock();
         for key in self.options.known_keys(&state) {
             if !state.is_queued(&key)
@@ -330,7 +332,7 @@ impl<T: Clone + 'static> DeltaFifo<T> {
     /// What is queued for the object.
     #[must_use]
     pub fn get(&self, object: &T) -> Option<Deltas<T>> {
-        self.get_by_key((self.options.key)(object).as_str())
+        self.get_by_key(self.options.key_of(object).as_str())
     }
 
     /// What is queued for the key.
@@ -438,18 +440,26 @@ impl<T> Drop for Processing<'_, T> {
 
 impl<T: Clone + 'static> Options<T> {
     /// The part that runs the user's code: never under the lock.
-    pub(super) fn prepare(&self, object: T) -> Result<(ObjectKey, T)> {
-        let (key, object) = self.transformed(object);
-        Ok((key, object?))
+    fn prepare(&self, object: T) -> Result<(ObjectKey, T)> {
+        let key = self.key_of(&object);
+        Ok((key, self.transformed(object)?))
     }
 
-    pub(super) fn transformed(&self, object: T) -> (ObjectKey, Result<T>) {
-        let key = (self.key)(&object);
-        let object = match &self.transform {
+    pub(super) fn key_of(&self, object: &T) -> ObjectKey {
+        (self.key)(object)
+    }
+
+    pub(super) fn transformed(&self, object: T) -> Result<T> {
+        match &self.transform {
             Some(transform) => transform(object),
             None => Ok(object),
-        };
-        (key, object)
+        }
+    }
+
+    pub(super) fn delete(&self, state: &mut State<T>, key: ObjectKey, object: T) {
+        if state.is_queued(&key) || self.known_object(state, &key).is_some() {
+            state.enqueue_listed(key, Delta::Deleted(Deleted::Known(object)));
+        }
     }
 
     pub(super) fn listed(&self, object: T) -> Delta<T> {
@@ -473,13 +483,12 @@ impl<T: Clone + 'static> Options<T> {
         }
     }
 
+    /// The keys of the objects that the consumer has and keeps, or is about to have; one may come twice.
     pub(super) fn known_keys(&self, state: &State<T>) -> Vec<ObjectKey> {
-        let Some(known) = &self.known else { return Vec::new() };
-        let mut keys = known.keys();
-        keys.extend(state.in_process.iter().map(|object| object.key.clone()));
+        let mut keys = self.known.as_ref().map_or_else(Vec::new, |known| known.keys());
         if !state.in_process.is_empty() {
-            keys.sort_unstable();
-            keys.dedup();
+            keys.extend(state.in_process.iter().map(|object| object.key.clone()));
+            keys.retain(|key| !matches!(state.in_process(key), Some(None)));
         }
         keys
     }

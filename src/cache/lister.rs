@@ -41,10 +41,13 @@ pub fn namespace_index<K: 'static>() -> Indexers<Object<K>> {
 
 impl<K: 'static> Indexer<Object<K>> {
     /// An empty store of objects with an index by namespace and these, which knows about labels and
-    /// resource versions.
+    /// resource versions. An index named [`NAMESPACE_INDEX`] takes the place of the usual one.
     #[must_use]
     pub fn of_objects(more: Indexers<Object<K>>) -> Self {
-        let mut indexers = namespace_index();
+        let mut indexers = Indexers::new();
+        if !more.contains(NAMESPACE_INDEX) {
+            indexers = namespace_index();
+        }
         indexers.extend(more);
         let options = Options {
             resource_version: Some(Object::resource_version),
@@ -110,7 +113,7 @@ impl<K: 'static> Lister<K> {
         self.objects.get_by_key(name).ok_or_else(|| not_found(&self.resource, name))
     }
 
-    /// The objects of one namespace.
+    /// The objects of one namespace; of all of them, if it is empty.
     #[must_use]
     #[doc(alias = "ByNamespace")]
     pub fn namespace(&self, namespace: &str) -> NamespaceLister<K> {
@@ -122,6 +125,9 @@ impl<K: 'static> NamespaceLister<K> {
     /// The objects of the namespace whose labels match, in no order.
     #[must_use]
     pub fn list(&self, selector: &Selector) -> Vec<Object<K>> {
+        if self.namespace.is_empty() {
+            return self.lister.list(selector);
+        }
         if selector.matches_nothing() {
             return Vec::new();
         }

@@ -46,11 +46,13 @@ impl<T: Clone + 'static> Replace<'_, T> {
     ///
     /// If the transform fails: the object counts as listed all the same, so that it is not deleted.
     pub fn item(&mut self, object: T) -> Result<()> {
-        let (key, object) = self.fifo.options.transformed(object);
+        let key = self.fifo.options.key_of(&object);
         let replacing = &mut self.replacing;
-        match object {
+        match self.fifo.options.transformed(object) {
             Ok(object) => {
-                self.fifo.change_list(|state, options| replacing.item(state, options, key, object));
+                let change =
+                    |state: &mut _, options: &_| replacing.item(state, options, key, object);
+                self.fifo.change_list(change);
                 Ok(())
             }
             Err(error) => {
@@ -64,11 +66,14 @@ impl<T: Clone + 'static> Replace<'_, T> {
     ///
     /// # Errors
     ///
-    /// If the transform fails.
+    /// If the transform fails: the object counts as not listed all the same, so that it is deleted when
+    /// the list is finished.
     pub fn remove(&mut self, object: T) -> Result<()> {
-        let (key, object) = self.fifo.options.prepare(object)?;
+        let key = self.fifo.options.key_of(&object);
         let replacing = &mut self.replacing;
-        self.fifo.change_list(|state, options| replacing.remove(state, options, key, object));
+        replacing.listed.remove(&key);
+        let object = self.fifo.options.transformed(object)?;
+        self.fifo.change_list(|state, options| options.delete(state, key, object));
         Ok(())
     }
 
@@ -114,19 +119,6 @@ impl Replacing {
         state.enqueue_listed(key, options.listed(object));
     }
 
-    fn remove<T: Clone + 'static>(
-        &mut self,
-        state: &mut State<T>,
-        options: &Options<T>,
-        key: ObjectKey,
-        object: T,
-    ) {
-        self.listed.remove(&key);
-        if state.is_queued(&key) || options.known_object(state, &key).is_some() {
-            state.enqueue_listed(key, Delta::Deleted(Deleted::Known(object)));
-        }
-    }
-
     pub(super) fn finish<T: Clone + 'static>(self, state: &mut State<T>, options: &Options<T>) {
         let gone = |key: &ObjectKey| !self.listed.contains(key);
         let queued: Vec<_> = state
@@ -136,12 +128,13 @@ impl Replacing {
             .collect();
         let mut known = options.known_keys(state);
         known.retain(|key| gone(key) && !state.is_queued(key));
-        let known = known.into_iter().filter_map(|key| {
-            // One that is being deleted by the consumer is not known any more.
-            let last = options.known_object(state, &key)?;
-            Some((key, Some(last)))
-        });
-        let known: Vec<_> = known.collect();
+        let known: Vec<_> = known
+            .into_iter()
+            .map(|key| {
+                let last = options.known_object(state, &key);
+                (key, last)
+            })
+            .collect();
         for (key, last) in queued.into_iter().chain(known) {
             let deleted = Deleted::FinalStateUnknown { key: key.clone(), last };
             state.enqueue_listed(key, Delta::Deleted(deleted));

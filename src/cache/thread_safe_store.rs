@@ -306,7 +306,9 @@ impl<T: Clone> ThreadSafeStore<T> {
     #[must_use]
     #[doc(alias = "GetIndexers")]
     pub fn index_names(&self) -> Vec<String> {
-        self.state.read().indexers.names().map(str::to_owned).collect()
+        let state = self.state.read();
+        let named = state.indexers.names().zip(&state.indices);
+        named.filter(|(_, index)| index.complete).map(|(name, _)| name.to_owned()).collect()
     }
 
     /// Adds indices, over the objects that are there and those to come.
@@ -361,7 +363,8 @@ impl<T: Clone> ThreadSafeStore<T> {
     }
 
     fn fingerprint(&self, object: &T) -> u64 {
-        self.options.fingerprint.map_or(0, |fingerprint| fingerprint(object))
+        // What is not known about an object rules nothing out.
+        self.options.fingerprint.map_or(u64::MAX, |fingerprint| fingerprint(object))
     }
 }
 
