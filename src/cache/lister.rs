@@ -1,6 +1,6 @@
 //! Reading a cache as one would read the API.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use super::{
     fingerprint,
@@ -44,6 +44,18 @@ impl<K: 'static> Indexer<Object<K>> {
     /// resource versions. An index named [`NAMESPACE_INDEX`] takes the place of the usual one.
     #[must_use]
     pub fn of_objects(more: Indexers<Object<K>>) -> Self {
+        Self::over(Arc::new(object_store(more)))
+    }
+
+    pub(crate) fn over(objects: Arc<ThreadSafeStore<Object<K>>>) -> Self {
+        Store::from_parts(meta_namespace_key::<K>, objects).into()
+    }
+}
+
+/// What is under [`Indexer::of_objects`].
+pub(crate) fn object_store<K: 'static>(
+    more: Indexers<Object<K>>,
+) -> ThreadSafeStore<Object<K>> {
         let mut indexers = Indexers::new();
         if !more.contains(NAMESPACE_INDEX) {
             indexers = namespace_index();
@@ -53,9 +65,7 @@ impl<K: 'static> Indexer<Object<K>> {
             resource_version: Some(Object::resource_version),
             fingerprint: Some(|object| fingerprint::of_labels(object.labels())),
         };
-        let objects = ThreadSafeStore::with_options(indexers, options);
-        Store::from_parts(meta_namespace_key::<K>, objects).into()
-    }
+        ThreadSafeStore::with_options(indexers, options)
 }
 
 /// Reads the objects of a cache by name, namespace and labels; cheap to clone.

@@ -22,4 +22,6 @@ pub use self::{
     store::{Indexer, Store},
     thread_safe_store::ThreadSafeStore,
 };
-pub(crate) use self::{delta_fifo::Pop, index::panic_text};
+pub(crate) use self::{
+    delta_fifo::Pop, index::panic_text, lister::object_store, thread_safe_store::Outdated,
+};

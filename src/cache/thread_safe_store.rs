@@ -32,7 +32,7 @@ pub(super) struct Options<T> {
 }
 
 /// An object whose index values are known, to be stored.
-pub(super) struct Prepared<T> {
+pub(crate) struct Prepared<T> {
     key: ObjectKey,
     object: T,
     fingerprint: u64,
@@ -41,7 +41,7 @@ pub(super) struct Prepared<T> {
 }
 
 /// An object that was prepared before indices were added, given back.
-pub(super) struct Outdated<T>(pub(super) ObjectKey, pub(super) T);
+pub(crate) struct Outdated<T>(pub(crate) ObjectKey, pub(crate) T);
 
 struct State<T> {
     indexers: Arc<Indexers<T>>,
@@ -86,7 +86,7 @@ impl<T: Clone> ThreadSafeStore<T> {
     }
 
     /// The part of [`insert`](Self::insert) that runs the user's index functions: without any lock.
-    pub(super) fn prepare(&self, key: ObjectKey, object: T) -> Prepared<T> {
+    pub(crate) fn prepare(&self, key: ObjectKey, object: T) -> Prepared<T> {
         let indexers = self.state.read().indexers.clone();
         let values = indexers.values(&object).into_iter().map(Values::into_owned).collect();
         let fingerprint = self.fingerprint(&object);
@@ -94,7 +94,7 @@ impl<T: Clone> ThreadSafeStore<T> {
     }
 
     /// The rest of [`insert`](Self::insert); fails if indices were added since the object was prepared.
-    pub(super) fn commit(&self, prepared: Prepared<T>) -> Result<Option<T>, Outdated<T>> {
+    pub(crate) fn commit(&self, prepared: Prepared<T>) -> Result<Option<T>, Outdated<T>> {
         let Prepared { key, object, fingerprint, indexers, values } = prepared;
         let mut state = self.state.write();
         if !Arc::ptr_eq(&indexers, &state.indexers) {

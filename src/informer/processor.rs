@@ -1,0 +1,342 @@
+//! Applying changes to the store and telling every listener, as one step.
+
+use std::{
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use super::{
+    handler::Event,
+    listener::{Handler, Listener, Resync},
+    signal::Signal,
+};
+use crate::{
+    cache::{Deleted, Delta, Outdated, Popped, ThreadSafeStore},
+    error::{Error, Result},
+    object::Object,
+    sync::Mutex,
+};
+
+/// Nobody is told again of everything more often than this.
+const LEAST_RESYNC: Duration = Duration::from_secs(1);
+
+/// The listeners of an informer, and the store they are told about.
+pub(super) struct Processor {
+    /// For thread names.
+    resource: String,
+    store: Arc<ThreadSafeStore<Object>>,
+    /// Held while the store and the listeners' queues change together, so that a listener that joins
+    /// sees every object once. No user code runs under it.
+    state: Mutex<State>,
+    signal: Arc<Signal>,
+}
+
+struct State {
+    listeners: Vec<Arc<Listener>>,
+    next_id: u64,
+    stage: Stage,
+    /// All objects from the start are in the store and queued.
+    synced: bool,
+    default_resync: Option<Duration>,
+    /// How often listeners are asked whether they want to be told again.
+    check_period: Option<Duration>,
+    /// The newest resource version among the changes applied.
+    applied: String,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Stage {
+    NotStarted,
+    Started,
+    Stopped,
+}
+
+impl Processor {
+    pub(super) fn new(
+        resource: String,
+        store: Arc<ThreadSafeStore<Object>>,
+        resync: Option<Duration>,
+        signal: Arc<Signal>,
+    ) -> Self {
+        let state = State {
+            listeners: Vec::new(),
+            next_id: 0,
+            stage: Stage::NotStarted,
+            synced: false,
+            default_resync: resync,
+            check_period: resync,
+            applied: String::new(),
+        };
+        Self { resource, store, state: Mutex::new(state), signal }
+    }
+
+    /// Adds a listener. One that joins late is told of every object in the store first.
+    pub(super) fn add(
+        &self,
+        handler: Handler,
+        resync: Option<Option<Duration>>,
+        now: Instant,
+    ) -> Result<Arc<Listener>> {
+        let name = handler.name().into_owned();
+        let mut state = self.state.lock();
+        if state.stage == Stage::Stopped {
+            let text = format!("{name} cannot be added: the informer of {} has stopped", self.resource);
+            return Err(Error::invalid("handler", text));
+        }
+        let resync = state.plan_resync(resync, now);
+        let id = state.next_id;
+        state.next_id += 1;
+        let listener = Arc::new(Listener::new(id, name, handler, resync, self.signal.clone()));
+        if state.stage == Stage::Started {
+            for object in self.store.list() {
+                listener.tell(&Event::Added { object, initial: true }, false);
+            }
+            if state.synced {
+                listener.all_queued();
+            }
+            listener.start(&self.thread_name(id)).map_err(|error| no_thread(&error))?;
+        }
+        state.listeners.push(listener.clone());
+        drop(state);
+        self.signal.changed();
+        Ok(listener)
+    }
+
+    /// Removes a listener: it is told of nothing more after the call that is under way.
+    pub(super) fn remove(&self, id: u64) {
+        let mut state = self.state.lock();
+        let at = state.listeners.iter().position(|listener| listener.id == id);
+        let removed = at.map(|at| state.listeners.remove(at));
+        drop(state);
+        if let Some(listener) = removed {
+            listener.close();
+            self.signal.changed();
+        }
+    }
+
+    /// Starts the threads of those that are waiting.
+    pub(super) fn start(&self) -> io::Result<()> {
+        let mut state = self.state.lock();
+        state.stage = Stage::Started;
+        for listener in &state.listeners {
+            listener.start(&self.thread_name(listener.id))?;
+        }
+        Ok(())
+    }
+
+    /// Ends all listeners, each after the call that is under way; gives them back to be waited for.
+    pub(super) fn stop(&self) -> Vec<Arc<Listener>> {
+        let mut state = self.state.lock();
+        state.stage = Stage::Stopped;
+        let listeners = state.listeners.clone();
+        drop(state);
+        for listener in &listeners {
+            listener.close();
+        }
+        self.signal.changed();
+        listeners
+    }
+
+    /// Applies what was popped to the store, and tells the listeners.
+    pub(super) fn apply(&self, popped: Popped<Object>) {
+        let Popped { key, deltas, initial, .. } = popped;
+        for delta in deltas {
+            match delta {
+                Delta::Added(object)
+                | Delta::Updated(object)
+                | Delta::Replaced(object)
+                | Delta::Sync(object) => {
+                    // Index functions are the user's: they run before the lock is taken.
+                    let mut prepared = self.store.prepare(key.clone(), object.clone());
+                    loop {
+                        let mut state = self.state.lock();
+                        match self.store.commit(prepared) {
+                            Ok(old) => {
+                                state.changed(old, object, initial);
+                                break;
+                            }
+                            Err(Outdated(key, object)) => {
+                                drop(state);
+                                prepared = self.store.prepare(key, object);
+                            }
+                        }
+                    }
+                }
+                Delta::Deleted(deleted) => {
+                    let mut state = self.state.lock();
+                    let old = match &deleted {
+                        Deleted::Known(last) => self.store.remove_with(key.as_str(), last),
+                        Deleted::FinalStateUnknown { .. } => self.store.remove(key.as_str()),
+                    };
+                    state.deleted(deleted);
+                    drop(state);
+                    drop(old);
+                }
+            }
+        }
+    }
+
+    /// All objects from the start have been applied.
+    pub(super) fn set_synced(&self) {
+        let mut state = self.state.lock();
+        if std::mem::replace(&mut state.synced, true) {
+            return;
+        }
+        for listener in &state.listeners {
+            listener.all_queued();
+        }
+        drop(state);
+        self.signal.changed();
+    }
+
+    pub(super) fn is_synced(&self) -> bool {
+        self.state.lock().synced
+    }
+
+    pub(super) fn listeners(&self) -> Vec<Arc<Listener>> {
+        self.state.lock().listeners.clone()
+    }
+
+    pub(super) fn applied_version(&self) -> String {
+        self.state.lock().applied.clone()
+    }
+
+    pub(super) fn check_period(&self) -> Option<Duration> {
+        self.state.lock().check_period
+    }
+
+    /// Asks every listener whether it wants to be told again now; says whether any does.
+    pub(super) fn should_resync(&self, now: Instant) -> bool {
+        let state = self.state.lock();
+        // All are asked, because each remembers whether it takes part.
+        state.listeners.iter().fold(false, |any, listener| {
+            any | listener.resync(|resync| resync.is_due(now))
+        })
+    }
+
+    fn thread_name(&self, id: u64) -> String {
+        format!("h:{}/{id}", self.resource)
+    }
+}
+
+impl State {
+    fn changed(&mut self, old: Option<Object>, new: Object, initial: bool) {
+        self.applied.clear();
+        self.applied.push_str(new.resource_version());
+        match old {
+            None => self.tell(&Event::Added { object: new, initial }, false),
+            Some(old) => {
+                let is_resync = old.resource_version() == new.resource_version();
+                self.tell(&Event::Updated { old, new }, is_resync);
+            }
+        }
+    }
+
+    fn deleted(&mut self, deleted: Deleted<Object>) {
+        if let Deleted::Known(last) = &deleted {
+            self.applied.clear();
+            self.applied.push_str(last.resource_version());
+        }
+        self.tell(&Event::Deleted(deleted), false);
+    }
+
+    fn tell(&self, event: &Event, is_resync: bool) {
+        for listener in &self.listeners {
+            listener.tell(event, is_resync);
+        }
+    }
+
+    /// What a new listener gets; `None` asks for what the informer gives, `Some(None)` for nothing.
+    fn plan_resync(&mut self, asked: Option<Option<Duration>>, now: Instant) -> Resync {
+        let mut wanted = asked.unwrap_or(self.default_resync).filter(|period| !period.is_zero());
+        // What the informer itself was given is not raised, as in client-go.
+        if asked.is_some() {
+            wanted = wanted.map(|period| period.max(LEAST_RESYNC));
+        }
+        let finer = match (wanted, self.check_period) {
+            (Some(wanted), Some(check)) => wanted < check,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        if finer && self.stage == Stage::NotStarted {
+            self.check_period = wanted;
+            for listener in &self.listeners {
+                listener.resync(|resync| resync.period = effective(resync.wanted, wanted));
+            }
+        }
+        let period = effective(wanted, self.check_period);
+        let next = now + period.unwrap_or_default();
+        Resync { wanted, period, next, taking_part: true }
+    }
+}
+
+impl Resync {
+    fn is_due(&mut self, now: Instant) -> bool {
+        self.taking_part = match self.period {
+            Some(period) if now >= self.next => {
+                self.next = now + period;
+                true
+            }
+            _ => false,
+        };
+        self.taking_part
+    }
+}
+
+/// Nobody is told more often than the informer asks.
+fn effective(wanted: Option<Duration>, check: Option<Duration>) -> Option<Duration> {
+    Some(wanted?.max(check?))
+}
+
+fn no_thread(error: &io::Error) -> Error {
+    Error::invalid("handler", format!("no thread can be started for it: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_is_due_at_checks_that_are_at_least_its_period_apart() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let three = Some(Duration::from_secs(3));
+        let mut resync = Resync { wanted: three, period: three, next: at(3), taking_part: true };
+        let due: Vec<_> = (1..=9).filter(|&second| resync.is_due(at(second))).collect();
+        assert_eq!(due, [3, 6, 9]);
+        let mut never = Resync { wanted: None, period: None, next: at(0), taking_part: true };
+        assert!(!never.is_due(at(9)) && !never.taking_part);
+    }
+
+    #[test]
+    fn finer_listeners_make_the_informer_look_more_often_until_it_has_started() {
+        let now = Instant::now();
+        let seconds = Duration::from_secs;
+        let store = Arc::new(ThreadSafeStore::new(crate::cache::Indexers::new()));
+        let processor =
+            Processor::new("pods".into(), store, Some(seconds(43_200)), Arc::default());
+        let add = |period| {
+            let handler: Handler = Box::new(|_: Event| ());
+            processor.add(handler, period, now).unwrap()
+        };
+        let period = |listener: &Listener| listener.resync(|resync| resync.period);
+        let (never, minute) = (add(Some(None)), add(Some(Some(seconds(60)))));
+        assert_eq!(processor.check_period(), Some(seconds(60)));
+        let default = add(None);
+        assert_eq!(period(&default), Some(seconds(43_200)));
+        let five = add(Some(Some(seconds(5))));
+        assert_eq!(processor.check_period(), Some(seconds(5)));
+        assert_eq!((period(&never), period(&minute)), (None, Some(seconds(60))));
+        assert_eq!(period(&five), Some(seconds(5)));
+        let tiny = add(Some(Some(Duration::from_millis(1))));
+        assert_eq!(period(&tiny), Some(LEAST_RESYNC));
+        processor.start().unwrap();
+        let late = add(Some(Some(Duration::from_millis(1))));
+        assert_eq!(period(&late), Some(LEAST_RESYNC));
+        assert_eq!(processor.check_period(), Some(LEAST_RESYNC));
+        for listener in processor.stop() {
+            listener.join(None).unwrap();
+        }
+    }
+}
