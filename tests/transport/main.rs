@@ -8,6 +8,7 @@ mod interrupt;
 mod logs;
 mod plugin;
 mod pool;
+mod proxies;
 mod proxy;
 mod stall;
 mod support;
