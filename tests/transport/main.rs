@@ -10,6 +10,7 @@ mod plugin;
 mod pool;
 mod proxies;
 mod proxy;
+#[allow(dead_code, reason = "shared with the benchmark")]
 mod stall;
 mod support;
 mod tls;

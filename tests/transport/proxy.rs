@@ -10,7 +10,7 @@ use rustls::{ServerConnection, StreamOwned};
 
 use crate::{
     proxies::{Asked, accept_connect, http_proxy, relay, socks_proxy},
-    support::{Authority, Server, client, spawn},
+    support::{Authority, Connection, Server, client, spawn},
 };
 
 /// A server with a certificate for everything that the tests call it.
@@ -18,7 +18,7 @@ fn target() -> (Server, Authority) {
     let authority = Authority::new("the cluster's");
     let leaf = authority.issue(&["kube.example", "10.9.8.7", "fd00::7", "127.0.0.1"]);
     let config = Authority::server_config(&leaf);
-    (Server::with_config(config, |connection| connection.serve()), authority)
+    (Server::with_config(config, Connection::serve), authority)
 }
 
 fn through(proxy: String, server: &str, authority: &Authority) -> ConfigBuilder {
@@ -63,7 +63,7 @@ fn a_socks_proxy_is_asked_for_the_server_by_name_or_address() {
 
 #[test]
 fn a_plain_server_is_reached_through_a_proxy_too() {
-    let target = Server::plain(|connection| connection.serve());
+    let target = Server::plain(Connection::serve);
     for (proxy, scheme) in
         [(http_proxy(target.address, None), "http"), (socks_proxy(target.address, None), "socks5")]
     {

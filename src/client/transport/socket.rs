@@ -126,7 +126,7 @@ impl Socket {
 
     /// Runs `operation` with reads that do not wait.
     pub(super) fn without_waiting<T>(
-        &mut self,
+        &self,
         operation: impl FnOnce(&mut dyn Read) -> io::Result<T>,
     ) -> io::Result<T> {
         self.shared.0.set_nonblocking(true)?;
@@ -136,7 +136,7 @@ impl Socket {
     }
 
     /// Whether the connection is open and nothing waits to be read, as between two requests.
-    pub(super) fn is_quiet(&mut self) -> bool {
+    pub(super) fn is_quiet(&self) -> bool {
         let peeked = self.shared.0.set_nonblocking(true).and_then(|()| {
             let peeked = self.shared.0.peek(&mut [0]);
             self.shared.0.set_nonblocking(false)?;
