@@ -24,10 +24,6 @@ pub(crate) fn apply(def: &ResourceDef, object: &mut Value) {
         ("", "pods") => pod(object),
         ("", "secrets") => secret(object),
         ("", "services") => service(object),
-        ("", "replicationcontrollers") => {
-            set(object, "spec", json!({"replicas": 1}));
-            template(object);
-        }
         ("apps", "deployments") => {
             set(
                 object,
@@ -42,7 +38,7 @@ pub(crate) fn apply(def: &ResourceDef, object: &mut Value) {
             }
             template(object);
         }
-        ("apps", "replicasets") => {
+        ("apps", "replicasets") | ("", "replicationcontrollers") => {
             set(object, "spec", json!({"replicas": 1}));
             template(object);
         }

@@ -103,7 +103,9 @@ fn orphans_stay_and_lose_their_owner() {
     let server = ApiServer::start().unwrap();
     let owner = server.create(map("a")).unwrap();
     server.create(owned_by("child", &owner)).unwrap();
-    delete(&server, &format!("{MAPS}/a?propagationPolicy=Orphan"));
+    let (_, answer) = delete(&server, &format!("{MAPS}/a?propagationPolicy=Orphan"));
+    assert_eq!(answer["metadata"]["finalizers"], json!(["orphan"]), "as it was for a moment");
+    assert_eq!(get(&server, &format!("{MAPS}/a")).0, 404);
     let child = server.object("v1", "ConfigMap", "default/child").unwrap();
     assert!(child["metadata"].get("ownerReferences").is_none());
     let (code, _) = delete(&server, &format!("{MAPS}/child?propagationPolicy=Sideways"));
