@@ -247,9 +247,14 @@ pub(crate) fn bind(
 fn token(core: &Core, request: &Request, def: &ResourceDef, path: &ResourcePath) -> Outcome<Reply> {
     let call = Call::of(request)?;
     let name = path.name.as_deref().unwrap_or_default();
-    core.read(|state| read::find(state, def, path))?
-        .ok_or_else(|| failure::not_found(def, name))?;
+    let account = core.read(|state| read::find(state, def, path))?;
+    let account = account.ok_or_else(|| failure::not_found(def, name))?;
     let mut review = body::object(request)?;
+    review["metadata"] = json!({"name": account.name, "namespace": account.namespace,
+        "uid": account.uid, "creationTimestamp": call.timestamp()});
+    if review["spec"]["audiences"].is_null() {
+        review["spec"]["audiences"] = json!(["https://kubernetes.default.svc"]);
+    }
     let seconds = review["spec"]["expirationSeconds"].as_u64().unwrap_or(3600);
     review["spec"]["expirationSeconds"] = seconds.into();
     review["status"] = json!({

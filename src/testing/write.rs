@@ -54,6 +54,7 @@ impl State {
         }
         complete(def, &name, &mut object, call)?;
         modify::track(None, &mut object, def, "", call);
+        defaults::decide(def, &mut object);
         self.store(def, object, call)
     }
 
@@ -117,6 +118,7 @@ impl State {
         call: &Call,
     ) -> Outcome<Arc<Stored>> {
         complete(def, &old.name, &mut new, call)?;
+        defaults::decide(def, &mut new);
         meta::keep(def, &current, &mut new);
         if part == Some("binding") {
             // A node is not a new specification.
