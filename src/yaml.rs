@@ -1,8 +1,8 @@
 //! YAML documents, with the line of every value.
 //!
 //! Scalars keep their text, so that a reader decides what a value is by the field it stands in
-//! (`token: 0123` is a token, not a number). [`Node::to_json`] resolves them as Kubernetes does, which
-//! is YAML 1.1. What a file can cost is bounded: nesting by [`MAX_DEPTH`], aliases by
+//! (`token: 0123` is a token, not a number). [`Node::to_json`] resolves them as Kubernetes does,
+//! which is YAML 1.1. What a file can cost is bounded: nesting by [`MAX_DEPTH`], aliases by
 //! [`ALIAS_BUDGET`], everything else is proportional to the input.
 
 use std::{
@@ -99,9 +99,9 @@ pub(crate) fn decode_text(bytes: &[u8]) -> Result<Cow<'_, str>, YamlError> {
 impl Node {
     /// The value as JSON, by the rules Kubernetes' own YAML reader follows.
     ///
-    /// `yes`, `on`, `y` are booleans, `0o17`, `017`, `0xf` and `0b1111` integers. Integers are exact
-    /// as far as 64 bits go; beyond that, and for infinities, JSON has no number: larger ones become
-    /// floats, infinities and NaN stay text.
+    /// `yes`, `on`, `y` are booleans, `0o17`, `017`, `0xf` and `0b1111` integers. Integers are
+    /// exact as far as 64 bits go; beyond that, and for infinities, JSON has no number: larger ones
+    /// become floats, infinities and NaN stay text.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match &self.value {
             Value::Scalar(scalar) => scalar.to_json(),

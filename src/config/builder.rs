@@ -169,7 +169,11 @@ impl ConfigBuilder {
 
     /// Expects this name in the server's certificate. Defaults to the server's host.
     pub fn tls_server_name(mut self, name: impl Into<String>) -> Self {
-        self.config.tls_server_name = Some(name.into());
+        let name = name.into();
+        if let Err(why) = pem::check_server_name(&name) {
+            self.problems.add("tls_server_name", why);
+        }
+        self.config.tls_server_name = Some(name);
         self
     }
 
@@ -204,9 +208,11 @@ impl ConfigBuilder {
         self
     }
 
-    /// What goes into the `User-Agent` header. Defaults to the program, the platform and this library.
+    /// What goes into the `User-Agent` header. Defaults to the program, the platform and this
+    /// library.
     ///
-    /// It must not begin with `curl`, `Wget` or `Mozilla`: API servers indent their answers for those.
+    /// It must not begin with `curl`, `Wget` or `Mozilla`: API servers indent their answers for
+    /// those.
     pub fn user_agent(mut self, user_agent: impl Into<String>) -> Self {
         self.config.user_agent = user_agent.into();
         let user_agent = &self.config.user_agent;

@@ -1,10 +1,8 @@
 //! What the surroundings of the process say about its configuration.
 
-use std::{
-    env,
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+#[cfg(feature = "kubeconfig")]
+use std::ffi::OsString;
+use std::{env, path::PathBuf};
 
 /// Where the kubelet puts a pod's service account.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -13,7 +11,9 @@ const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 #[derive(Clone, Debug, Default)]
 pub(super) struct Environment {
     /// `KUBECONFIG`, unless empty.
+    #[cfg(feature = "kubeconfig")]
     pub(super) kubeconfig: Option<OsString>,
+    #[cfg(feature = "kubeconfig")]
     pub(super) home: Option<PathBuf>,
     /// `KUBERNETES_SERVICE_HOST`
     pub(super) service_host: Option<String>,
@@ -29,7 +29,9 @@ impl Environment {
     pub(super) fn of_process() -> Self {
         let text = |name| env::var(name).ok().filter(|value| !value.is_empty());
         Self {
+            #[cfg(feature = "kubeconfig")]
             kubeconfig: env::var_os("KUBECONFIG").filter(|value| !value.is_empty()),
+            #[cfg(feature = "kubeconfig")]
             home: env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             service_host: text("KUBERNETES_SERVICE_HOST"),
             service_port: text("KUBERNETES_SERVICE_PORT"),
@@ -64,11 +66,11 @@ impl Environment {
     pub(super) fn is_in_cluster(&self) -> bool {
         self.service_host.is_some()
             && self.service_port.is_some()
-            && Path::is_file(&self.service_account_file("token"))
+            && self.service_account_file("token").is_file()
     }
 }
 
-#[cfg(all(test, feature = "kubeconfig"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -85,13 +85,13 @@ pub(super) struct ClusterInfo {
 impl ExecPlugin {
     /// Blocks until the plugin has printed its credentials.
     ///
-    /// A plugin that may talk to the user takes as long as the user does; any other one is ended after
-    /// 60 seconds.
+    /// A plugin that may talk to the user takes as long as the user does; any other one is ended
+    /// after 60 seconds.
     ///
     /// # Errors
     ///
-    /// [`Error::Stopped`] at once if `stop` is stopped, after ending the plugin; a [`ConfigError`] if
-    /// the plugin fails, with the end of what it wrote to standard error.
+    /// [`Error::Stopped`] at once if `stop` is stopped, after ending the plugin; a [`ConfigError`]
+    /// if the plugin fails, with the end of what it wrote to standard error.
     pub(crate) fn run(&self, stop: &StopToken) -> Result<ExecCredential> {
         stop.check()?;
         let interactive = self.is_interactive(io::stdin().is_terminal())?;
@@ -317,7 +317,8 @@ fn said(what: String, complaint: &str) -> String {
     if complaint.is_empty() { what } else { format!("{what}; it said: {complaint}") }
 }
 
-#[cfg(all(test, unix, feature = "testing"))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::{
         fs,

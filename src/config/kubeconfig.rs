@@ -1,8 +1,8 @@
 //! The kubeconfig file: what it may say, and reading it.
 //!
-//! Values are read by hand from YAML so that every complaint has the file, the path of the field and
-//! the line. What a field means, and whether it fits the others, is decided in `resolve`, for the
-//! chosen context only.
+//! Values are read by hand from YAML so that every complaint has the file, the path of the field
+//! and the line. What a field means, and whether it fits the others, is decided in `resolve`, for
+//! the chosen context only.
 
 use std::{
     collections::BTreeMap,

@@ -8,6 +8,7 @@ use super::{
     in_cluster,
     kubeconfig::{Cluster, Kubeconfig, Located, User},
     merge, pem,
+    policy::PluginPolicy,
     resolve::resolve,
     secret::Secret,
     url::ServerUrl,
@@ -17,13 +18,17 @@ use crate::error::{ConfigError, ConfigErrorKind, Result};
 /// Finds a [`Config`], with what kubectl's global flags choose; from [`Config::loader`].
 ///
 /// The sources, in order: the file given with [`path`](Self::path) and nothing else; the files in
-/// `KUBECONFIG`; the cluster the program runs in; `~/.kube/config`. Several files in `KUBECONFIG` are
-/// merged: the first that names a cluster, a user or a context defines it, and the first with a
-/// `current-context` chooses. Naming a context, cluster or user skips the cluster the program runs in.
+/// `KUBECONFIG`; the cluster the program runs in; `~/.kube/config`. Several files in `KUBECONFIG`
+/// are merged: the first that names a cluster, a user or a context defines it, and the first with a
+/// `current-context` chooses. Naming a context, cluster or user skips the cluster the program runs
+/// in.
 ///
 /// What is set here takes precedence over what is found. Settings that belong together go together:
 /// another server does away with the `tls-server-name` of the file, any setting about certificate
 /// authorities does away with all of the file's, and so on.
+///
+/// A file is YAML or JSON, UTF-8 or UTF-16, of at most 3 MiB; the files it names are at most 16 MiB
+/// each.
 ///
 /// ```no_run
 /// use kinformer::config::Config;
@@ -51,6 +56,7 @@ pub(super) struct Overrides {
     pub(super) namespace: Option<String>,
     pub(super) cluster: Cluster,
     pub(super) user: User,
+    pub(super) plugins: PluginPolicy,
 }
 
 impl Loader {
@@ -160,6 +166,12 @@ impl Loader {
         self
     }
 
+    /// Which credential plugins may be run. Defaults to any.
+    pub fn plugins(mut self, policy: PluginPolicy) -> Self {
+        self.overrides.plugins = policy;
+        self
+    }
+
     /// Loads the configuration.
     ///
     /// # Errors
@@ -220,7 +232,8 @@ impl Loader {
     fn load_home(&self, environment: &Environment) -> Result<Config, ConfigError> {
         let path = environment.home_kubeconfig();
         let found = path.as_deref().map(merge::read).transpose()?.flatten();
-        match self.resolve(found.as_ref().unwrap_or(&Kubeconfig::default()), environment) {
+        let nothing = Kubeconfig::default();
+        match self.resolve(found.as_ref().unwrap_or(&nothing), environment) {
             Err(error) if error.is_empty() && found.is_none() => {
                 let home = path.unwrap_or_else(|| "~/.kube/config".into());
                 let message = format!(

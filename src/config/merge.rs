@@ -51,8 +51,8 @@ pub(super) fn read_all<'a>(
 }
 
 impl Kubeconfig {
-    /// Adds what is not there yet. Entries are taken whole or not at all: the first file that names a
-    /// cluster, a user or a context defines it.
+    /// Adds what is not there yet. Entries are taken whole or not at all: the first file that names
+    /// a cluster, a user or a context defines it.
     fn merge(&mut self, later: Self) {
         self.current_context = self.current_context.take().or(later.current_context);
         for (name, context) in later.contexts {

@@ -1,12 +1,12 @@
 //! Which API server to talk to, and as whom.
 //!
-//! [`Config::infer`] finds the configuration as kubectl and in-cluster programs do; [`Config::loader`]
-//! adds what kubectl's global flags do (`--kubeconfig`, `--context`, `--server`, ...);
-//! [`Config::builder`] starts from nothing but an address.
+//! [`Config::infer`] finds the configuration as kubectl and in-cluster programs do;
+//! [`Config::loader`] adds what kubectl's global flags do (`--kubeconfig`, `--context`, `--server`,
+//! ...); [`Config::builder`] starts from nothing but an address.
 //!
 //! Whatever the source, a bad value is an error that names the file and the field, all problems at
-//! once, and never shows a credential. Files named by a configuration are checked when it is loaded and
-//! read again later, when they change.
+//! once, and never shows a credential. Files named by a configuration are checked when it is loaded
+//! and read again later, when they change.
 
 mod builder;
 mod environment;
@@ -22,14 +22,18 @@ mod material;
 #[cfg(feature = "kubeconfig")]
 mod merge;
 mod pem;
+#[cfg(feature = "kubeconfig")]
+mod policy;
 mod problems;
 #[cfg_attr(not(feature = "kubeconfig"), allow(dead_code))]
 mod process;
 #[cfg(feature = "kubeconfig")]
 mod resolve;
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
 mod scratch;
 mod secret;
+#[cfg(test)]
+mod tests;
 #[cfg_attr(not(feature = "kubeconfig"), allow(dead_code))]
 mod time;
 mod url;
@@ -42,14 +46,14 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 pub use self::builder::ConfigBuilder;
 use self::environment::Environment;
-#[cfg(feature = "kubeconfig")]
-pub use self::loader::Loader;
 #[allow(unused_imports, reason = "the client uses them")]
 pub(crate) use self::{
     exec::{ExecCredential, ExecPlugin},
     secret::Secret,
     url::{ProxyScheme, ProxyUrl, ServerUrl},
 };
+#[cfg(feature = "kubeconfig")]
+pub use self::{loader::Loader, policy::PluginPolicy};
 use crate::error::Result;
 
 /// Which API server to talk to, and as whom.
@@ -61,8 +65,8 @@ use crate::error::Result;
 /// - [`infer`](Self::infer) prefers the cluster the program runs in to `~/.kube/config`; client-go
 ///   reads the home file first.
 /// - A key that is there twice in one mapping is an error; kubectl takes the last.
-/// - A token for a server spoken to over plain `http` is dropped, as it is by kubectl, but a warning
-///   says so.
+/// - A token for a server spoken to over plain `http` is dropped, as it is by kubectl, but a
+///   warning says so.
 /// - Certificates and keys are parsed when the configuration is loaded, not at the first request.
 ///
 /// ```no_run
@@ -105,7 +109,8 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// If there is nothing ([`is_empty`](crate::ConfigError::is_empty)), or what there is cannot be used.
+    /// If there is nothing ([`is_empty`](crate::ConfigError::is_empty)), or what there is cannot be
+    /// used.
     #[doc(alias = "BuildConfigFromFlags")]
     pub fn infer() -> Result<Self> {
         #[cfg(feature = "kubeconfig")]
@@ -200,7 +205,6 @@ impl Config {
     }
 
     /// Starts from this configuration, to change some of it.
-    #[must_use]
     pub fn to_builder(&self) -> ConfigBuilder {
         ConfigBuilder::from(self.clone())
     }
@@ -366,8 +370,8 @@ pub struct Timeouts {
     pub request: Duration,
     /// One page of a list. Defaults to 120 seconds.
     pub list_page: Duration,
-    /// How long the body of a watch or a list may be silent. Defaults to 90 seconds, since a healthy
-    /// watch says something about once a minute.
+    /// How long the body of a watch or a list may be silent. Defaults to 90 seconds, since a
+    /// healthy watch says something about once a minute.
     pub watch_idle: Duration,
     /// How long a peer may leave packets unanswered. Defaults to 30 seconds.
     #[doc(alias = "TCP_USER_TIMEOUT")]
@@ -413,19 +417,4 @@ fn user_agent_of(program: &str) -> String {
 /// API servers indent their answers for these, which costs both sides.
 fn is_pretty_printed_for(user_agent: &str) -> bool {
     ["curl", "Wget", "Mozilla"].iter().any(|prefix| user_agent.starts_with(prefix))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_user_agent_names_the_program_and_is_never_one_that_servers_indent_for() {
-        let platform = format!("({}/{})", std::env::consts::OS, std::env::consts::ARCH);
-        let library = format!("kinformer/{}", env!("CARGO_PKG_VERSION"));
-        assert_eq!(user_agent_of("my prog\n"), format!("my_prog_ {platform} {library}"));
-        assert_eq!(user_agent_of("curl-like"), format!("{library} {platform} curl-like"));
-        assert_eq!(user_agent_of(""), format!("{library} {platform}"));
-        assert!(!default_user_agent().is_empty());
-    }
 }

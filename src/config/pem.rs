@@ -1,4 +1,4 @@
-//! Checking certificates and keys when a configuration is loaded.
+//! Checking certificates, keys and names when a configuration is loaded.
 
 use std::{
     fs::File,
@@ -10,7 +10,7 @@ use rustls::{
     Error, InconsistentKeys, RootCertStore,
     crypto::ring,
     pki_types::{
-        CertificateDer, PrivateKeyDer,
+        CertificateDer, PrivateKeyDer, ServerName,
         pem::{self, PemObject},
     },
     sign::CertifiedKey,
@@ -66,6 +66,14 @@ pub(super) fn check_identity(certificate: &[u8], key: &[u8]) -> Result<(), BadId
         }
         // What rustls says about a key is about its format, and never holds its bytes.
         Err(error) => Err(BadIdentity::Key(format!("cannot be parsed: {error}"))),
+    }
+}
+
+/// Checks that a certificate can have this name.
+pub(super) fn check_server_name(name: &str) -> Result<(), &'static str> {
+    match ServerName::try_from(name) {
+        Ok(_) => Ok(()),
+        Err(_) => Err("is neither a host name nor an address"),
     }
 }
 

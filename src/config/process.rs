@@ -41,8 +41,8 @@ pub(super) enum Ended {
 
 /// Blocks until the program has ended, by itself, by a stop, or by its deadline.
 ///
-/// With `interactive` it shares standard input and standard error with this process; otherwise it reads
-/// nothing, and what it complains about is kept.
+/// With `interactive` it shares standard input and standard error with this process; otherwise it
+/// reads nothing, and what it complains about is kept.
 pub(super) fn run(
     mut command: Command,
     interactive: bool,
@@ -101,9 +101,9 @@ impl Drop for Running {
 
 /// Reads one output of a program to its end, on a thread.
 ///
-/// A process that the program left behind may hold the pipe open for ever, so the end is not the end of
-/// the file but a mark that we write ourselves, once the program has ended: what the program wrote comes
-/// before it. So the thread can always be joined.
+/// A process that the program left behind may hold the pipe open for ever, so the end is not the
+/// end of the file but a mark that we write ourselves, once the program has ended: what the program
+/// wrote comes before it. So the thread can always be joined.
 struct Capture {
     mark: PipeWriter,
     marked: Arc<AtomicBool>,

@@ -3,8 +3,6 @@
 //! Only what the chosen context refers to is checked, and all of that, so that one error has
 //! everything there is to mend.
 
-use rustls::pki_types::ServerName;
-
 use super::{
     Config, Credentials, Proxy, Trust,
     kubeconfig::{Cluster, Context, Kubeconfig, Located, Text},
@@ -77,7 +75,7 @@ pub(super) fn resolve(
         config.default_namespace = namespace;
     }
     let user_path = owner("users", user_name.as_ref());
-    user::apply(&user, &user_path, &cluster, &mut config, &mut problems);
+    user::apply(&user, &user_path, &cluster, &overrides.plugins, &mut config, &mut problems);
     let config = problems.finish(config)?;
     Ok(without_credentials_in_the_clear(config, &cluster_path, &user_path))
 }
@@ -177,8 +175,7 @@ fn trust(cluster: &Cluster, path: &str, problems: &mut Problems) -> Trust {
 
 fn tls_server_name(cluster: &Cluster, path: &str, problems: &mut Problems) -> Option<String> {
     let name = cluster.tls_server_name.as_ref()?;
-    if ServerName::try_from(name.value.as_str()).is_err() {
-        let why = "is neither a host name nor an address";
+    if let Err(why) = pem::check_server_name(&name.value) {
         problems.push(name.problem_in(path, "tls-server-name", why));
     }
     Some(name.value.clone())

@@ -2,7 +2,7 @@
 
 use std::{
     env, fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process,
     sync::atomic::{AtomicUsize, Ordering},
 };
@@ -28,7 +28,7 @@ impl Scratch {
     /// Writes a file, and the directories it is in.
     pub(super) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
-        fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).unwrap();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
         path
     }

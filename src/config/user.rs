@@ -1,6 +1,6 @@
 //! From the user of a kubeconfig to credentials.
 
-use std::sync::Arc;
+use std::{env, sync::Arc};
 
 use super::{
     Config, Credentials, Identity, Impersonate,
@@ -8,6 +8,7 @@ use super::{
     kubeconfig::{Cluster, Exec, User},
     material::Material,
     pem::{self, BadIdentity},
+    policy::PluginPolicy,
     problems::Problems,
     secret::{Secret, is_header_text},
 };
@@ -17,6 +18,7 @@ pub(super) fn apply(
     user: &User,
     path: &str,
     cluster: &Cluster,
+    plugins: &PluginPolicy,
     config: &mut Config,
     problems: &mut Problems,
 ) {
@@ -33,6 +35,13 @@ pub(super) fn apply(
             && matches!(config.credentials, Credentials::Anonymous)
             && let Some(plugin) = plugin
         {
+            let directories: Vec<_> =
+                env::var_os("PATH").iter().flat_map(env::split_paths).collect();
+            if !plugins.allows(&plugin.command, &directories) {
+                let command = plugin.command.display();
+                let why = format!("the program does not allow the plugin {command}");
+                problems.push(exec.place.problem(&format!("{path}.exec.command"), why));
+            }
             config.credentials = Credentials::Exec(Arc::new(plugin));
         }
     }
@@ -139,7 +148,8 @@ fn credentials(user: &User, path: &str, problems: &mut Problems) -> Credentials 
         problems.push(username.problem_in(path, "username", why));
     }
     let Some(file) = &user.token_file else {
-        return basic.or(inline.map(Credentials::Token)).unwrap_or(Credentials::Anonymous);
+        let token = || inline.map(Credentials::Token);
+        return basic.or_else(token).unwrap_or(Credentials::Anonymous);
     };
     let initial = inline.or_else(|| {
         Secret::from_file(&file.value)

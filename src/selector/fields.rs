@@ -67,7 +67,8 @@ pub fn nothing() -> Selector {
 
 /// Reads a field selector such as `metadata.name=web,status.phase!=Running`.
 ///
-/// In a value, `\`, `,` and `=` are written `\\`, `\,` and `\=`. There is no trimming: spaces count.
+/// In a value, `\`, `,` and `=` are written `\\`, `\,` and `\=`. There is no trimming: spaces
+/// count.
 ///
 /// # Errors
 ///

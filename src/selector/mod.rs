@@ -1,7 +1,7 @@
 //! Selecting objects by label and by field.
 //!
-//! Both kinds are parsed once, checked when parsed, and matched without allocating. Their text is the
-//! API server's own syntax, so a selector means the same here and there.
+//! Both kinds are parsed once, checked when parsed, and matched without allocating. Their text is
+//! the API server's own syntax, so a selector means the same here and there.
 
 pub mod fields;
 pub mod labels;
