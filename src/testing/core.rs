@@ -76,7 +76,8 @@ impl Core {
         result
     }
 
-    /// Looks at the state until `look` finds what it is after, the deadline passes or the server stops.
+    /// Looks at the state until `look` finds what it is after, the deadline passes or the server
+    /// stops.
     pub(crate) fn wait<T>(
         &self,
         deadline: Instant,

@@ -1,7 +1,7 @@
 //! What a server fills in: defaults of the kinds that most tools look at.
 //!
-//! A real server knows defaults for every field. Here are those of pods and of everything that has a pod
-//! template, of Services, Namespaces and Secrets; all else is stored as sent.
+//! A real server knows defaults for every field. Here are those of pods and of everything that has
+//! a pod template, of Services, Namespaces and Secrets; all else is stored as sent.
 
 use std::net::Ipv4Addr;
 
@@ -46,7 +46,8 @@ pub(crate) fn apply(def: &ResourceDef, object: &mut Value) {
                 "spec",
                 json!({"replicas": 1, "podManagementPolicy": "OrderedReady",
                 "revisionHistoryLimit": 10, "updateStrategy": {"type": "RollingUpdate"},
-                "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"}}),
+                "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain",
+                    "whenScaled": "Retain"}}),
             );
             let strategy = &mut object["spec"]["updateStrategy"];
             if strategy["type"] == "RollingUpdate" {
@@ -127,7 +128,10 @@ fn pod(object: &mut Value) {
 
 /// What every pod puts up with for five minutes.
 fn tolerations() -> Vec<Value> {
-    let missing = |key: &str| json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300});
+    let missing = |key: &str| {
+        json!({"key": key, "operator": "Exists", "effect": "NoExecute",
+        "tolerationSeconds": 300})
+    };
     ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"].map(missing).to_vec()
 }
 
@@ -280,7 +284,8 @@ mod tests {
             "",
             "pods",
             json!({"spec": {"containers": [
-            {"name": "a", "image": "host:5000/i"}, {"name": "b", "image": "i:1", "ports": [{"containerPort": 1}]}]}}),
+            {"name": "a", "image": "host:5000/i"}, {"name": "b", "image": "i:1",
+                "ports": [{"containerPort": 1}]}]}}),
         );
         let containers = &pod["spec"]["containers"];
         assert_eq!(containers[0]["imagePullPolicy"], "Always");

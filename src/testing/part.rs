@@ -57,7 +57,8 @@ pub(crate) fn answer(
     }
 }
 
-/// Where a kind keeps its replicas: JSON pointers to what is wanted, what is there, and the selector.
+/// Where a kind keeps its replicas: JSON pointers to what is wanted, what is there, and the
+/// selector.
 struct Places {
     wanted: String,
     there: String,
@@ -90,8 +91,10 @@ impl Places {
                 metadata[field] = value.clone();
             }
         }
-        let mut scale = json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata,
-            "spec": {"replicas": number(&self.wanted)}, "status": {"replicas": number(&self.there)}});
+        let mut scale = json!({"kind": "Scale", "apiVersion": "autoscaling/v1",
+            "metadata": metadata,
+            "spec": {"replicas": number(&self.wanted)},
+                "status": {"replicas": number(&self.there)}});
         let selector = match &self.selector {
             Some(pointer) => object.pointer(pointer).and_then(Value::as_str).map(str::to_owned),
             None => selector_text(&object["spec"]["selector"]),
@@ -267,8 +270,8 @@ fn token(core: &Core, request: &Request, def: &ResourceDef, path: &ResourcePath)
 /// The annotation whose value is what a pod has logged.
 const LOG_ANNOTATION: &str = "testing.kinformer/log";
 
-/// A pod's log: the text of its annotation, or three lines. Followed, it goes on with a line every 100 ms
-/// until the pod goes.
+/// A pod's log: the text of its annotation, or three lines. Followed, it goes on with a line every
+/// 100 ms until the pod goes.
 fn log(
     core: &Arc<Core>,
     request: &Request,

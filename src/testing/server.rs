@@ -31,8 +31,9 @@ use crate::thread;
 ///
 /// # Threads
 ///
-/// One that accepts connections, and one for each connection; their names begin with `kinf-api`. The stop
-/// interrupts and joins them all, and takes no longer for a thousand idle watches than the joining itself.
+/// One that accepts connections, and one for each connection; their names begin with `kinf-api`.
+/// The stop interrupts and joins them all, and takes no longer for a thousand idle watches than the
+/// joining itself.
 pub struct ApiServer {
     core: Arc<Core>,
     address: SocketAddr,
@@ -158,8 +159,8 @@ impl ApiServer {
 
     /// Makes something go wrong with the requests that `when` selects.
     ///
-    /// Faults are tried in the order they were given; a request meets at most one. They stay until they
-    /// have happened as often as `when` says, or [`clear_faults`](Self::clear_faults).
+    /// Faults are tried in the order they were given; a request meets at most one. They stay until
+    /// they have happened as often as `when` says, or [`clear_faults`](Self::clear_faults).
     pub fn inject(&self, when: When, fault: Fault) {
         self.core.faults.lock().add(when, fault);
     }
@@ -175,7 +176,8 @@ impl ApiServer {
         self.core.faults.lock().pending().len()
     }
 
-    /// Stops the server and waits for its threads, which are interrupted. Dropping it does the same.
+    /// Stops the server and waits for its threads, which are interrupted. Dropping it does the
+    /// same.
     pub fn stop(&self) {
         self.core.stop();
         let threads = std::mem::take(&mut *self.threads.lock());
@@ -214,7 +216,8 @@ impl ApiServerBuilder {
         self
     }
 
-    /// Serves HTTPS with a certificate for localhost, 127.0.0.1 and `::1`, signed by a CA of its own.
+    /// Serves HTTPS with a certificate for localhost, 127.0.0.1 and `::1`, signed by a CA of its
+    /// own.
     #[must_use]
     pub fn tls(mut self, tls: bool) -> Self {
         self.tls = tls;
@@ -223,7 +226,8 @@ impl ApiServerBuilder {
 
     /// Answers 401 to requests without this bearer token; health and version stay open.
     ///
-    /// client-go and kubectl send tokens over HTTPS only: combine it with [`tls`](Self::tls) for them.
+    /// client-go and kubectl send tokens over HTTPS only: combine it with [`tls`](Self::tls) for
+    /// them.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());

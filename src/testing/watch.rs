@@ -145,7 +145,8 @@ impl Start {
 /// What the wait for changes ended with.
 enum Next {
     Changes(Vec<Arc<Change>>),
-    /// The history no longer reaches back to the cursor: a real server drops such a slow watch, too.
+    /// The history no longer reaches back to the cursor: a real server drops such a slow watch,
+    /// too.
     TooSlow,
 }
 
@@ -217,7 +218,8 @@ impl Watch {
         }
     }
 
-    /// Waits for changes after `cursor`, which moves on past them and past what others did meanwhile.
+    /// Waits for changes after `cursor`, which moves on past them and past what others did
+    /// meanwhile.
     fn next(&self, cursor: &mut u64, deadline: Instant) -> Option<Next> {
         self.core.wait(deadline, |state| match state.changes(&self.scope, *cursor, BATCH) {
             None => Some(Next::TooSlow),
@@ -279,7 +281,8 @@ impl Watch {
         }
         let object = match self.view {
             View::Table(version) => {
-                let object = json!({"kind": self.def.kind, "apiVersion": self.def.api_version(), "metadata": metadata});
+                let object = json!({"kind": self.def.kind, "apiVersion": self.def.api_version(),
+                    "metadata": metadata});
                 self.table(&object, version).to_string()
             }
             _ => format!("{}\"metadata\":{metadata}}}", self.object_head),

@@ -176,7 +176,8 @@ fn a_collection_is_deleted_by_selector() {
 #[test]
 fn a_pod_on_a_node_is_shown_terminating_before_it_goes() {
     let server = ApiServer::start().unwrap();
-    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"nodeName": "n"}});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+        "spec": {"nodeName": "n"}});
     server.create(pod).unwrap();
     let revision = server.resource_version();
     delete(&server, "/api/v1/namespaces/default/pods/p?gracePeriodSeconds=5");

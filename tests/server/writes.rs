@@ -184,8 +184,10 @@ fn custom_resources_exist_as_long_as_their_definition() {
         "metadata": {"name": "widgets.example.com"},
         "spec": {"group": "example.com", "scope": "Namespaced",
             "names": {"kind": "Widget", "plural": "widgets"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}});
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object",
+                    "x-kubernetes-preserve-unknown-fields": true}}}]}});
     let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     let widgets = "/apis/example.com/v1/namespaces/default/widgets";
     assert_eq!(get(&server, widgets).0, 404);
@@ -220,10 +222,14 @@ fn custom_resources_are_held_to_their_schema() {
             "versions": [{"name": "v1", "served": true, "storage": true,
                 "schema": {"openAPIV3Schema": {"type": "object", "properties": {
                     "spec": {"type": "object", "properties": {
-                        "size": {"type": "integer"}, "color": {"type": "string", "default": "red"}}}}}}}]}});
+                        "size": {"type": "integer"}, "color": {"type": "string",
+                            "default": "red"}}}}}}}]}});
     server.create(crd).unwrap();
     let widgets = "/apis/example.com/v1/namespaces/default/widgets";
-    let widget = |name: &str, spec: Value| json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec});
+    let widget = |name: &str, spec: Value| {
+        json!({"apiVersion": "example.com/v1", "kind": "Widget",
+        "metadata": {"name": name}, "spec": spec})
+    };
     let object = widget("a", json!({"size": 1, "nope": 2})).to_string();
     let mut http = Http::connect(&server);
     let answer = http.ask("POST", widgets, "", object.as_bytes());
@@ -236,6 +242,25 @@ fn custom_resources_are_held_to_their_schema() {
     let (code, status) = ask(&server, "POST", widgets, &widget("b", json!({"size": "big"})));
     assert_eq!((code, &status["reason"]), (422, &json!("Invalid")));
     assert_eq!(status["details"]["causes"][0]["field"], "spec.size");
+}
+
+#[test]
+fn built_in_kinds_have_the_members_they_have() {
+    let server = ApiServer::start().unwrap();
+    let mut odd = map("a");
+    odd["nope"] = 1.into();
+    let answer = Http::connect(&server).ask("POST", MAPS, "", odd.to_string().as_bytes());
+    assert_eq!(answer.code, 201);
+    assert_eq!(answer.header("warning"), Some("299 - \"unknown field \\\"nope\\\"\""));
+    assert!(answer.json().get("nope").is_none());
+    odd["metadata"]["name"] = "b".into();
+    let (code, status) = ask(&server, "POST", &format!("{MAPS}?fieldValidation=Strict"), &odd);
+    assert_eq!(code, 400);
+    assert!(status["message"].as_str().unwrap().contains("unknown field \"nope\""), "{status}");
+    let mut wrong = deployment();
+    wrong["spec"]["replicas"] = "two".into();
+    let (code, status) = ask(&server, "POST", DEPLOYMENTS, &wrong);
+    assert_eq!((code, &status["reason"]), (400, &json!("BadRequest")));
 }
 
 #[test]
