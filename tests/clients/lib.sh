@@ -35,8 +35,3 @@ eventually() {
 one_line() { local text=${1//$'\n'/ | }; echo "${text:0:160}"; }
 indent() { sed 's/^/         /' <<<"$1"; }
 difference() { diff <(echo "$1") <(echo "$2") | sed -n '/^[<>]/s/^/         /p' | head -20; }
-
-# tool NAME: with CI=true a missing tool is a failure, elsewhere too, but the caller may build it first.
-need() {
-    command -v "$1" >/dev/null || { fail "the tool '$1' is missing"; return 1; }
-}

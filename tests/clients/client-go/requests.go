@@ -30,14 +30,19 @@ func (r *requests) count(config *rest.Config) *rest.Config {
 	return counted
 }
 
-// unexpected says whether the informers began the way the feature gate asks for. After a fault they may begin again.
-func (r *requests) unexpected(informers int, again bool) []string {
+// unexpected says whether the informers began the way the feature gate asks for, and once: again only after a gap.
+// Where streaming was broken, client-go may have listed instead.
+func (r *requests) unexpected(informers int, gap, broken bool) []string {
 	begun, other := r.lists.Load(), r.streamed.Load()
 	if watchList() {
 		begun, other = other, begun
 	}
-	if other != 0 || begun < int64(informers) || begun > int64(informers) && !again {
-		return []string{fmt.Sprintf("%d informers", informers)}
+	least := int64(informers)
+	if gap {
+		least *= 2
+	}
+	if begun < least || begun > least && !gap && !broken || other != 0 && !broken {
+		return []string{fmt.Sprintf("%d informers, gap %v", informers, gap)}
 	}
 	return nil
 }

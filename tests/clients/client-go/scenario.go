@@ -18,9 +18,13 @@ const limit = 30 * time.Second
 type scenario struct {
 	name    string
 	objects int
-	// before and during are scripted into the server before the informers start, and while they run.
-	before, during []fault
-	// gap says that the fault makes client-go relist: then it may skip versions, but must end right.
+	// faults befall the first watches, and then those that follow.
+	faults []fault
+	// stalls: where initial objects are streamed, no informer can sync until its connection is cut.
+	stalls bool
+	// compacts: the past is forgotten before the informers may come back.
+	compacts bool
+	// gap: the informers have to list again. They may skip versions, but must end right.
 	gap bool
 }
 
@@ -39,33 +43,46 @@ func (s scenario) run(parent context.Context, config *rest.Config) {
 	}
 
 	s.write(ctx, kinds, written, "old", phaseCreate)
-	must("", control.script(ctx, s.before))
+	must("", control.script(ctx, kinds, s.faults))
 	requests := &requests{}
 	witnesses := must(watch(ctx, requests.count(config), namespace, kinds))
-	for _, k := range kinds {
-		for _, w := range witnesses[k.String()] {
-			if !eventually(limit, w.informer.HasSynced) {
-				check(fmt.Sprintf("%s, %s %s", s.name, w.name, k), []string{"did not sync"})
-				return
-			}
-		}
+	if s.stalls && watchList() {
+		time.Sleep(time.Second)
+		compare(s.name+": informers that wait for it", len(kinds)*watchers, len(kinds)*watchers-synced(witnesses))
+		must("", control.command(ctx, "POST", "drop-connections"))
 	}
+	eventually(limit, func() bool { return synced(witnesses) == len(kinds)*watchers })
+	compare(s.name+": synced informers", len(kinds)*watchers, synced(witnesses))
+
 	s.write(ctx, kinds, written, "new", phaseCreate)
-	must("", control.script(ctx, s.during))
 	s.write(ctx, kinds, written, "new", phaseUpdate)
 	s.write(ctx, kinds, written, "old", phaseUpdate)
 	s.write(ctx, kinds, written, "new", phaseDelete)
-
+	if s.compacts {
+		must("", control.command(ctx, "POST", "compact"))
+		must("", control.command(ctx, "DELETE", "faults"))
+	}
 	for _, k := range kinds {
 		onServer := must(k.listed(ctx))
 		for _, w := range witnesses[k.String()] {
 			s.compare(k, w, written[k.String()], onServer)
 		}
 	}
-	check(fmt.Sprintf("%s: %s", s.name, requests), requests.unexpected(len(kinds)*3, s.gap))
-	if len(s.before)+len(s.during) > 0 {
-		check(fmt.Sprintf("%s: every scripted fault happened", s.name), must(control.unused(ctx)))
+	check(fmt.Sprintf("%s: %s", s.name, requests), requests.unexpected(len(kinds)*watchers, s.gap, s.stalls))
+	if len(s.faults) > 0 {
+		check(s.name+": every scripted fault happened", must(control.unused(ctx)))
 	}
+}
+
+func synced(witnesses map[string][]*witness) (n int) {
+	for _, ofKind := range witnesses {
+		for _, w := range ofKind {
+			if w.informer.HasSynced() {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func (s scenario) compare(k kind, w *witness, written *journal, onServer map[string]uint64) {
