@@ -1,5 +1,13 @@
 # The manifests of the kubectl checks, as functions that print them.
 
+access_review() {
+    cat <<Y
+apiVersion: authorization.k8s.io/v1
+kind: SelfSubjectAccessReview
+spec: {resourceAttributes: {verb: create, group: apps, resource: deployments}}
+Y
+}
+
 pod() { # pod NAME LABEL
     cat <<Y
 apiVersion: v1
