@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A fault is JSON in the form of the embedded server. It befalls so many watches of each kind; zero: until taken back.
+// A fault is JSON in the form of the embedded server. It befalls so many watches of each kind; zero:
+// until it is taken back.
 type fault struct {
 	what  string
 	times int
@@ -47,7 +48,8 @@ type control struct {
 }
 
 func newControl(config *rest.Config, namespace string) control {
-	return control{server: strings.TrimSuffix(config.Host, "/"), namespace: namespace, client: must(rest.HTTPClientFor(config))}
+	server := strings.TrimSuffix(config.Host, "/")
+	return control{server: server, namespace: namespace, client: must(rest.HTTPClientFor(config))}
 }
 
 func (c control) script(ctx context.Context, kinds []kind, faults []fault) error {
@@ -95,7 +97,8 @@ func (c control) unused(ctx context.Context) (unused []string, err error) {
 }
 
 func (c control) call(ctx context.Context, method, command string, body []byte) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, method, c.server+"/_testing/"+command, bytes.NewReader(body))
+	url := c.server + "/_testing/" + command
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

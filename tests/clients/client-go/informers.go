@@ -24,7 +24,9 @@ type witness struct {
 }
 
 // watch starts a typed, a dynamic and a metadata informer for each kind; they run until ctx ends.
-func watch(ctx context.Context, config *rest.Config, namespace string, kinds []kind) (map[string][]*witness, error) {
+func watch(
+	ctx context.Context, config *rest.Config, namespace string, kinds []kind,
+) (map[string][]*witness, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err

@@ -22,8 +22,8 @@ type entry struct {
 	version uint64
 }
 
-// A journal keeps the changes of the objects of one resource, per name and in order: what a writer did,
-// or what an informer saw.
+// A journal keeps the changes of the objects of one resource, per name and in order: what a writer
+// did, or what an informer saw.
 type journal struct {
 	mu      sync.Mutex
 	entries map[string][]entry
@@ -79,7 +79,8 @@ func (j *journal) missing(seen *journal) (differences []string) {
 			return want.change == got.change &&
 				(want.version == got.version || want.change == deleted && got.version > want.version)
 		}) {
-			differences = append(differences, fmt.Sprintf("%s: wrote %v, saw %v", name, j.entries[name], seen.entries[name]))
+			differences = append(differences,
+				fmt.Sprintf("%s: wrote %v, saw %v", name, j.entries[name], seen.entries[name]))
 		}
 	}
 	for name := range seen.entries {
@@ -90,17 +91,20 @@ func (j *journal) missing(seen *journal) (differences []string) {
 	return differences
 }
 
-// impossible lists what no server can have sent: a life that does not begin with an add, goes on after a
-// delete, steps back, or shows a version that was never written. Changes may be missing (a relist skips some).
+// impossible lists what no server can have sent: a life that does not begin with an add, goes on after
+// a delete, steps back, or shows a version that was never written. Changes may be missing, since a
+// relist skips some.
 func (j *journal) impossible(seen *journal) (differences []string) {
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
 	for name, entries := range seen.entries {
 		alive, last := false, uint64(0)
 		for _, e := range entries {
-			written := e.change == deleted || slices.ContainsFunc(j.entries[name], func(w entry) bool { return w.version == e.version })
+			same := func(w entry) bool { return w.version == e.version }
+			written := e.change == deleted || slices.ContainsFunc(j.entries[name], same)
 			if alive == (e.change == added) || e.version < last || !written {
-				differences = append(differences, fmt.Sprintf("%s: wrote %v, saw %v", name, j.entries[name], entries))
+				differences = append(differences,
+					fmt.Sprintf("%s: wrote %v, saw %v", name, j.entries[name], entries))
 				break
 			}
 			alive, last = e.change != deleted, e.version

@@ -30,8 +30,8 @@ func (r *requests) count(config *rest.Config) *rest.Config {
 	return counted
 }
 
-// unexpected says whether the informers began the way the feature gate asks for, and once: again only after a gap.
-// Where streaming was broken, client-go may have listed instead.
+// unexpected says whether the informers began the way the feature gate asks for, and once: again only
+// after a gap. Where streaming was broken, client-go may have listed instead.
 func (r *requests) unexpected(informers int, gap, broken bool) []string {
 	begun, other := r.lists.Load(), r.streamed.Load()
 	if watchList() {
@@ -48,7 +48,8 @@ func (r *requests) unexpected(informers int, gap, broken bool) []string {
 }
 
 func (r *requests) String() string {
-	return fmt.Sprintf("%d lists, %d streamed lists, %d watches", r.lists.Load(), r.streamed.Load(), r.watches.Load())
+	return fmt.Sprintf("%d lists, %d streamed lists, %d watches",
+		r.lists.Load(), r.streamed.Load(), r.watches.Load())
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

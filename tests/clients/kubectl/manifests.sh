@@ -1,11 +1,10 @@
 # The manifests of the kubectl checks, as functions that print them.
 
 access_review() {
-    cat <<Y
-apiVersion: authorization.k8s.io/v1
-kind: SelfSubjectAccessReview
-spec: {resourceAttributes: {verb: create, group: apps, resource: deployments}}
-Y
+    cat <<J
+{"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+ "spec": {"resourceAttributes": {"verb": "create", "group": "apps", "resource": "deployments"}}}
+J
 }
 
 pod() { # pod NAME LABEL
