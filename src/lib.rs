@@ -5,6 +5,9 @@
 mod client;
 pub mod config;
 mod error;
+#[cfg(feature = "_fuzz")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod json;
 mod object;
 pub mod selector;
