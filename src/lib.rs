@@ -83,6 +83,9 @@
 mod client;
 pub mod config;
 mod error;
+#[cfg(feature = "_fuzz")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod json;
 mod object;
 pub mod selector;
