@@ -88,6 +88,8 @@ mod error;
 pub mod fuzzing;
 mod json;
 mod object;
+#[cfg_attr(not(feature = "kubeconfig"), allow(dead_code))]
+mod rfc3339;
 pub mod selector;
 mod stop;
 #[cfg(feature = "testing")]

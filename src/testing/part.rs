@@ -357,7 +357,7 @@ fn follow(
 
 fn call_time(object: &Value) -> std::time::SystemTime {
     let created = object["metadata"]["creationTimestamp"].as_str();
-    created.and_then(time::parse_rfc3339).unwrap_or(std::time::SystemTime::UNIX_EPOCH)
+    created.and_then(crate::rfc3339::parse).unwrap_or(std::time::SystemTime::UNIX_EPOCH)
 }
 
 fn success(code: u16) -> Reply {
