@@ -121,3 +121,8 @@ pub use crate::{
     selector::{fields, labels},
     stop::StopToken,
 };
+
+/// So that the examples of the README are tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -194,7 +194,7 @@ fn root_names() -> BTreeMap<String, String> {
             '}' => depth -= 1,
             _ => {}
         }
-        if c == ',' && depth == 0 || c == '}' && depth == 0 {
+        if depth == 0 && matches!(c, ',' | '}') {
             module.clear();
         }
     }

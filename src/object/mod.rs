@@ -543,7 +543,8 @@ mod tests {
     #[test]
     fn a_decode_is_shared_while_somebody_holds_it() {
         let object = object(r#"{"metadata":{"name":"a"}}"#).unwrap();
-        let (first, second) = (object.get().unwrap(), object.clone().get().unwrap());
+        let (first, second) =
+            (object.get().unwrap(), object.cast::<DynamicObject>().get().unwrap());
         assert!(Arc::ptr_eq(&first, &second));
         let lean = object.cast::<PartialObjectMetadata>();
         assert_eq!(lean.get().unwrap().metadata.name, "a");
