@@ -1,4 +1,5 @@
-//! Runs the embedded API server on its own, for kubectl, client-go or anything else to be pointed at.
+//! Runs the embedded API server on its own, for kubectl, client-go or anything else to be pointed
+//! at.
 //!
 //! ```text
 //! cargo run --example apiserver -- --listen 127.0.0.1:8001 --demo --kubeconfig /tmp/kubeconfig

@@ -30,7 +30,7 @@ fn main() -> Result<()> {
     println!("\nConfigMaps:");
     for map in client.api::<ConfigMap>().list_all(&ListOptions::new()) {
         let map = map?;
-        let keys = map.get()?.data.as_ref().map_or(0, |data| data.len());
+        let keys = map.get()?.data.as_ref().map_or(0, std::collections::BTreeMap::len);
         println!("  {} with {keys} keys", map.key());
     }
 

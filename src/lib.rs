@@ -84,9 +84,15 @@ pub mod cache;
 mod client;
 pub mod config;
 mod error;
+#[cfg(feature = "_fuzz")]
+#[doc(hidden)]
+pub mod fuzzing;
+mod informer;
 mod json;
 mod object;
 mod reflector;
+#[cfg_attr(not(feature = "kubeconfig"), allow(dead_code))]
+mod rfc3339;
 pub mod selector;
 mod stop;
 mod sync;
@@ -112,6 +118,11 @@ pub use crate::{
         ConfigError, DecodeError, Error, InvalidInput, Phase, Reason, Result, Status, StatusCause,
         StatusDetails, StatusMeta, TransportError,
     },
+    informer::{
+        Event, EventHandler, FilteringHandler, HandlerFuncs, HandlerOutput, HandlerStatus,
+        InformerState, InformerStatus, Registration, RegistrationGuard, SharedInformer,
+        SharedInformerBuilder,
+    },
     object::{
         ApiResource, Body, Decoded, DynamicObject, GroupVersionKind, GroupVersionResource, Labels,
         Metadata, Object, ObjectKey, OwnerReference, PartialObjectMetadata, Resource,
@@ -123,3 +134,8 @@ pub use crate::{
     selector::{fields, labels},
     stop::StopToken,
 };
+
+/// So that the examples of the README are tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -92,6 +92,15 @@ impl StopToken {
         child
     }
 
+    /// Stops `other` with this one, for as long as what is returned is kept.
+    pub(crate) fn link(&self, other: &Self) -> Option<OnStop> {
+        let linked = self.on_stop(Arc::new(Child(Arc::downgrade(&other.0))));
+        if linked.is_err() {
+            other.stop();
+        }
+        linked.ok()
+    }
+
     /// Stops everything that runs under this token, and returns without waiting for it to end.
     pub fn stop(&self) {
         self.0.stop();

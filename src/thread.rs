@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    thread::{Builder, JoinHandle},
+    thread::{Builder, JoinHandle, Scope, ScopedJoinHandle},
 };
 
 /// What Linux keeps of a thread's name.
@@ -13,10 +13,23 @@ pub(crate) fn spawn<T: Send + 'static>(
     name: &str,
     run: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
+    named(name).spawn(run)
+}
+
+/// The same for a thread that is joined before its scope ends.
+pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(
+    name: &str,
+    scope: &'scope Scope<'scope, '_>,
+    run: impl FnOnce() -> T + Send + 'scope,
+) -> io::Result<ScopedJoinHandle<'scope, T>> {
+    named(name).spawn_scoped(scope, run)
+}
+
+fn named(name: &str) -> Builder {
     let mut name = format!("kinf-{name}");
     let end = (0..=NAME_BYTES.min(name.len())).rev().find(|&at| name.is_char_boundary(at));
     name.truncate(end.unwrap_or(0));
-    Builder::new().name(name).spawn(run)
+    Builder::new().name(name)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ fn stopped_calls_leave_no_descriptor_and_no_thread() {
     // What is made once, such as a channel to the standard output, is made now.
     interrupt_all();
     let before = (descriptors(), threads());
-    for _ in 0..5 {
+    for _ in 0..3 {
         interrupt_all();
     }
     wait_until("there is nothing left but what was there before", || {

@@ -3,16 +3,16 @@
 use kinformer::{Client, Config, Error, Result, testing::ApiServer};
 
 /// A client, and the server behind it if it is the embedded one.
-pub struct Cluster {
-    pub client: Client,
+pub(crate) struct Cluster {
+    pub(crate) client: Client,
     #[allow(dead_code, reason = "not every example asks")]
-    pub embedded: Option<ApiServer>,
+    pub(crate) embedded: Option<ApiServer>,
 }
 
 impl Cluster {
     /// The cluster that `--context NAME`, `KUBECONFIG`, the pod or `~/.kube/config` name; where there
     /// is none, the embedded API server with a small workload.
-    pub fn find() -> Result<Self> {
+    pub(crate) fn find() -> Result<Self> {
         let mut arguments = std::env::args().skip_while(|argument| argument != "--context");
         let config = match arguments.nth(1) {
             Some(context) => Config::loader().context(&context).load(),

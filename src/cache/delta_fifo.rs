@@ -354,6 +354,12 @@ impl<T: Clone + 'static> DeltaFifo<T> {
         self.len() == 0
     }
 
+    /// Whether nothing is queued and nothing is being processed.
+    pub(crate) fn is_idle(&self) -> bool {
+        let state = self.state.lock();
+        state.entries.is_empty() && state.in_process.is_empty()
+    }
+
     /// Whether everything of the first list has been processed; or, if something else came first, true.
     #[must_use]
     pub fn has_synced(&self) -> bool {

@@ -53,19 +53,17 @@ impl<K: 'static> Indexer<Object<K>> {
 }
 
 /// What is under [`Indexer::of_objects`].
-pub(crate) fn object_store<K: 'static>(
-    more: Indexers<Object<K>>,
-) -> ThreadSafeStore<Object<K>> {
-        let mut indexers = Indexers::new();
-        if !more.contains(NAMESPACE_INDEX) {
-            indexers = namespace_index();
-        }
-        indexers.extend(more);
-        let options = Options {
-            resource_version: Some(Object::resource_version),
-            fingerprint: Some(|object| fingerprint::of_labels(object.labels())),
-        };
-        ThreadSafeStore::with_options(indexers, options)
+pub(crate) fn object_store<K: 'static>(more: Indexers<Object<K>>) -> ThreadSafeStore<Object<K>> {
+    let mut indexers = Indexers::new();
+    if !more.contains(NAMESPACE_INDEX) {
+        indexers = namespace_index();
+    }
+    indexers.extend(more);
+    let options = Options {
+        resource_version: Some(Object::resource_version),
+        fingerprint: Some(|object| fingerprint::of_labels(object.labels())),
+    };
+    ThreadSafeStore::with_options(indexers, options)
 }
 
 /// Reads the objects of a cache by name, namespace and labels; cheap to clone.

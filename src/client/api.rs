@@ -413,8 +413,7 @@ impl<K: Body> Api<K> {
         let body = self.client.connection.request(&request, &self.client.stop)?;
         if body.is_empty() {
             // Nothing more to say, as in a 204.
-            let mut status = Status::default();
-            status.status = "Success".into();
+            let status = Status { status: "Success".into(), ..Status::default() };
             return Ok(Deletion::Done(Box::new(status)));
         }
         if let Some(status) = failure::success_status(&body) {

@@ -62,6 +62,12 @@ pub(super) fn read<K>(
     }
 }
 
+/// Cuts a list that comes from anywhere.
+#[cfg(feature = "_fuzz")]
+pub(crate) fn cut_list(reader: impl Read, item: &mut dyn FnMut(&[u8])) -> io::Result<Vec<u8>> {
+    cut(&mut JsonStream::new(reader), item)
+}
+
 /// Reads an answer to its end only to know whether it is a failure after all.
 pub(super) fn discard(body: &mut Body) -> Result<()> {
     /// A `Status` is smaller than this.

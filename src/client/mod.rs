@@ -15,6 +15,11 @@ mod turns;
 mod warning;
 mod watch;
 
+#[cfg(feature = "_fuzz")]
+pub(crate) mod fuzzing {
+    pub(crate) use super::{list::cut_list, watch::parse as parse_frame};
+}
+
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, de::DeserializeOwned};

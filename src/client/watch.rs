@@ -179,7 +179,7 @@ fn take_frame(stream: &mut JsonStream<Body>) -> io::Result<Option<&[u8]>> {
 }
 
 /// Reads one frame: the type decides how the object is read.
-fn parse<K>(frame: &[u8], origin: &Arc<Origin>) -> Result<WatchEvent<K>> {
+pub(crate) fn parse<K>(frame: &[u8], origin: &Arc<Origin>) -> Result<WatchEvent<K>> {
     let what = || format!("a watch event of {}", origin.resource);
     let malformed = |reason: &str| Error::decode(what(), serde::de::Error::custom(reason));
 

@@ -19,11 +19,11 @@ use super::{
     pem::{self, BadIdentity},
     process::{self, Ended},
     secret::{Secret, is_header_text},
-    time::parse_rfc3339,
 };
 use crate::{
     StopToken,
     error::{ConfigError, ConfigErrorKind, Error, Result},
+    rfc3339,
 };
 
 /// How long a plugin that talks to nobody may take.
@@ -196,7 +196,7 @@ impl ExecPlugin {
         }
         let expires = text("expirationTimestamp")?
             .map(|time| {
-                parse_rfc3339(&time).ok_or_else(|| {
+                rfc3339::parse(&time).ok_or_else(|| {
                     self.failure("printed an expirationTimestamp that is not an RFC 3339 time")
                 })
             })

@@ -34,8 +34,6 @@ mod scratch;
 mod secret;
 #[cfg(test)]
 mod tests;
-#[cfg_attr(not(feature = "kubeconfig"), allow(dead_code))]
-mod time;
 mod url;
 #[cfg(feature = "kubeconfig")]
 mod user;

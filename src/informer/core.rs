@@ -91,6 +91,14 @@ impl Core {
         }
     }
 
+    /// From not started to stopped.
+    pub(super) fn end_unstarted(&self) {
+        let mut state = self.state.lock();
+        if *state == InformerState::NotStarted {
+            *state = InformerState::Stopped;
+        }
+    }
+
     pub(super) fn state(&self) -> InformerState {
         self.state.lock().clone()
     }

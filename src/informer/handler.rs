@@ -91,7 +91,9 @@ impl<K> fmt::Display for Event<K> {
             Self::Updated { old, new } => {
                 write!(f, " ({} -> {})", old.resource_version(), new.resource_version())
             }
-            Self::Deleted(Deleted::FinalStateUnknown { .. }) => f.write_str(" (final state unknown)"),
+            Self::Deleted(Deleted::FinalStateUnknown { .. }) => {
+                f.write_str(" (final state unknown)")
+            }
             _ => Ok(()),
         }
     }

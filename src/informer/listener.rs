@@ -122,7 +122,9 @@ impl Listener {
             match result {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => log::warn!("handler {}: {}", self.name, describe(&error)),
-                Err(panic) => log::error!("handler {} panicked: {}", self.name, panic_text(&*panic)),
+                Err(panic) => {
+                    log::error!("handler {} panicked: {}", self.name, panic_text(&*panic))
+                }
             }
             if backlog > KEPT_CAPACITY && started.elapsed() > SLOW {
                 let took = started.elapsed();

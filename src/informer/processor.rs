@@ -81,7 +81,8 @@ impl Processor {
         let name = handler.name().into_owned();
         let mut state = self.state.lock();
         if state.stage == Stage::Stopped {
-            let text = format!("{name} cannot be added: the informer of {} has stopped", self.resource);
+            let text =
+                format!("{name} cannot be added: the informer of {} has stopped", self.resource);
             return Err(Error::invalid("handler", text));
         }
         let resync = state.plan_resync(resync, now);
@@ -210,9 +211,10 @@ impl Processor {
     pub(super) fn should_resync(&self, now: Instant) -> bool {
         let state = self.state.lock();
         // All are asked, because each remembers whether it takes part.
-        state.listeners.iter().fold(false, |any, listener| {
-            any | listener.resync(|resync| resync.is_due(now))
-        })
+        state
+            .listeners
+            .iter()
+            .fold(false, |any, listener| any | listener.resync(|resync| resync.is_due(now)))
     }
 
     fn thread_name(&self, id: u64) -> String {
@@ -314,8 +316,7 @@ mod tests {
         let now = Instant::now();
         let seconds = Duration::from_secs;
         let store = Arc::new(ThreadSafeStore::new(crate::cache::Indexers::new()));
-        let processor =
-            Processor::new("pods".into(), store, Some(seconds(43_200)), Arc::default());
+        let processor = Processor::new("pods".into(), store, Some(seconds(43_200)), Arc::default());
         let add = |period| {
             let handler: Handler = Box::new(|_: Event| ());
             processor.add(handler, period, now).unwrap()

@@ -1,6 +1,9 @@
 //! Waiting for a condition over several pieces of state.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::{Duration, Instant},
+};
 
 use crate::sync::{Condvar, Mutex};
 
@@ -9,6 +12,7 @@ use crate::sync::{Condvar, Mutex};
 pub(super) struct Signal {
     changes: Mutex<u64>,
     change: Condvar,
+    waiting: AtomicUsize,
 }
 
 /// A thread that has ended cannot tell: it is looked at this often.
@@ -21,10 +25,24 @@ impl Signal {
         self.change.notify_all();
     }
 
+    /// The same for what happens all the time: costs nothing while nobody waits.
+    pub(super) fn changed_for_waiters(&self) {
+        if self.waiting.load(Ordering::Acquire) > 0 {
+            self.changed();
+        }
+    }
+
     /// Blocks until `holds`, or until `deadline`; says whether it does.
     ///
     /// `holds` is called without a lock.
     pub(super) fn wait_until(&self, deadline: Option<Instant>, holds: impl Fn() -> bool) -> bool {
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+        let held = self.wait(deadline, holds);
+        self.waiting.fetch_sub(1, Ordering::AcqRel);
+        held
+    }
+
+    fn wait(&self, deadline: Option<Instant>, holds: impl Fn() -> bool) -> bool {
         loop {
             let seen = *self.changes.lock();
             if holds() {

@@ -281,6 +281,18 @@ impl<K: Body> Object<K> {
         Ok(body)
     }
 
+    /// The same object with another body, whose metadata counts.
+    pub(crate) fn with_body(&self, body: &impl Serialize) -> Result<Object> {
+        let text = serde_json::to_vec(body)
+            .map_err(|error| DecodeError::new(format!("{} anew", self.what()), error))?;
+        let changed = Object::ingest(&self.core.origin, &text)?;
+        if changed.key() != self.key() {
+            let text = format!("it made {} of {}", changed.key(), self.key());
+            return Err(crate::Error::invalid("transform", text));
+        }
+        Ok(changed)
+    }
+
     /// Decodes the object anew, to own and to change.
     ///
     /// # Errors
@@ -442,7 +454,8 @@ mod tests {
     #[test]
     fn a_decode_is_shared_while_somebody_holds_it() {
         let object = object(r#"{"metadata":{"name":"a"}}"#).unwrap();
-        let (first, second) = (object.get().unwrap(), object.clone().get().unwrap());
+        let (first, second) =
+            (object.get().unwrap(), object.cast::<DynamicObject>().get().unwrap());
         assert!(Arc::ptr_eq(&first, &second));
         let lean = object.cast::<PartialObjectMetadata>();
         assert_eq!(lean.get().unwrap().metadata.name, "a");

@@ -16,10 +16,11 @@ use super::{
 use crate::{Error, Result};
 
 impl ApiServer {
-    /// Creates an object, as a fixture: unlike over HTTP, a status that it comes with is kept, and so are
-    /// its UID and creation time.
+    /// Creates an object, as a fixture: unlike over HTTP, a status that it comes with is kept, and
+    /// so are its UID and creation time.
     ///
-    /// A namespaced object without a namespace goes to `default`. Watches see it as they see any other.
+    /// A namespaced object without a namespace goes to `default`. Watches see it as they see any
+    /// other.
     ///
     /// # Errors
     /// As over HTTP: the kind or the namespace does not exist, the object does, or it is not valid.

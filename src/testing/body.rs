@@ -11,7 +11,8 @@ use crate::yaml;
 /// The object in the body of a write.
 ///
 /// # Errors
-/// 415 for a body that is neither JSON nor YAML, protobuf above all; 400 for one that cannot be read.
+/// 415 for a body that is neither JSON nor YAML, protobuf above all; 400 for one that cannot be
+/// read.
 pub(crate) fn object(request: &Request) -> Outcome<Value> {
     match request.media_type().as_str() {
         "application/json" | "" | "*/*" => json(&request.body).map_err(|why| {

@@ -23,7 +23,6 @@ use crate::StopToken;
 /// How long a reader waits for a revision that is not there yet, as a real server does.
 const FUTURE_WAIT: Duration = Duration::from_secs(3);
 
-#[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) settings: Settings,
     /// Notified after every change, at the stop and when connections are dropped.
@@ -37,7 +36,7 @@ pub(crate) struct Core {
     next_connection: AtomicU64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) token: Option<String>,
     pub(crate) bookmark_interval: Duration,
@@ -77,7 +76,8 @@ impl Core {
         result
     }
 
-    /// Looks at the state until `look` finds what it is after, the deadline passes or the server stops.
+    /// Looks at the state until `look` finds what it is after, the deadline passes or the server
+    /// stops.
     pub(crate) fn wait<T>(
         &self,
         deadline: Instant,

@@ -1,7 +1,7 @@
 //! What a server fills in: defaults of the kinds that most tools look at.
 //!
-//! A real server knows defaults for every field. Here are those of pods and of everything that has a pod
-//! template, of Services, Namespaces and Secrets; all else is stored as sent.
+//! A real server knows defaults for every field. Here are those of pods and of everything that has
+//! a pod template, of Services, Namespaces and Secrets; all else is stored as sent.
 
 use std::net::Ipv4Addr;
 
@@ -18,16 +18,10 @@ pub(crate) fn apply(def: &ResourceDef, object: &mut Value) {
         ("", "namespaces") => {
             let name = object["metadata"]["name"].clone();
             object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name;
-            set(object, "spec", json!({"finalizers": ["kubernetes"]}));
-            set(object, "status", json!({"phase": "Active"}));
         }
         ("", "pods") => pod(object),
         ("", "secrets") => secret(object),
         ("", "services") => service(object),
-        ("", "replicationcontrollers") => {
-            set(object, "spec", json!({"replicas": 1}));
-            template(object);
-        }
         ("apps", "deployments") => {
             set(
                 object,
@@ -42,7 +36,7 @@ pub(crate) fn apply(def: &ResourceDef, object: &mut Value) {
             }
             template(object);
         }
-        ("apps", "replicasets") => {
+        ("apps", "replicasets") | ("", "replicationcontrollers") => {
             set(object, "spec", json!({"replicas": 1}));
             template(object);
         }
@@ -52,7 +46,8 @@ pub(crate) fn apply(def: &ResourceDef, object: &mut Value) {
                 "spec",
                 json!({"replicas": 1, "podManagementPolicy": "OrderedReady",
                 "revisionHistoryLimit": 10, "updateStrategy": {"type": "RollingUpdate"},
-                "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"}}),
+                "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain",
+                    "whenScaled": "Retain"}}),
             );
             let strategy = &mut object["spec"]["updateStrategy"];
             if strategy["type"] == "RollingUpdate" {
@@ -91,35 +86,53 @@ pub(crate) fn apply(def: &ResourceDef, object: &mut Value) {
         ),
         _ => {}
     }
-    // Kinds with a status always show one.
-    if def.subresource("status").is_some()
-        && matches!(def.group.as_str(), "" | "apps" | "batch")
-        && object.get("status").is_none()
-    {
-        object["status"] = json!({});
+}
+
+/// Fills in what the server decides rather than defaults: nobody owns these fields.
+pub(crate) fn decide(def: &ResourceDef, object: &mut Value) {
+    if !def.builtin {
+        return;
+    }
+    match (def.group.as_str(), def.plural.as_str()) {
+        ("", "namespaces") => {
+            set(object, "spec", json!({"finalizers": ["kubernetes"]}));
+            set(object, "status", json!({"phase": "Active"}));
+        }
+        ("", "pods") => {
+            if object["spec"].is_object() {
+                set(
+                    object,
+                    "spec",
+                    json!({"priority": 0, "tolerations": tolerations(),
+                    "preemptionPolicy": "PreemptLowerPriority"}),
+                );
+            }
+            let class = quality(&object["spec"]);
+            set(object, "status", json!({"phase": "Pending", "qosClass": class}));
+        }
+        ("", "services") => set(object, "status", json!({"loadBalancer": {}})),
+        // Kinds with a status always show one.
+        ("" | "apps" | "batch", _) if def.subresource("status").is_some() => {
+            set(object, "status", json!({}));
+        }
+        _ => {}
     }
 }
 
 fn pod(object: &mut Value) {
-    let Value::Object(_) = &object["spec"] else {
-        set(object, "status", json!({"phase": "Pending"}));
-        return;
-    };
-    pod_spec(&mut object["spec"]);
-    set(
-        object,
-        "spec",
-        json!({"enableServiceLinks": true, "priority": 0,
-        "preemptionPolicy": "PreemptLowerPriority"}),
-    );
-    let spec = &mut object["spec"];
-    if spec.get("tolerations").is_none() {
-        let missing = |key: &str| json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300});
-        let keys = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
-        spec["tolerations"] = keys.map(missing).to_vec().into();
+    if object["spec"].is_object() {
+        pod_spec(&mut object["spec"]);
+        set(object, "spec", json!({"enableServiceLinks": true}));
     }
-    let class = quality(&object["spec"]);
-    set(object, "status", json!({"phase": "Pending", "qosClass": class}));
+}
+
+/// What every pod puts up with for five minutes.
+fn tolerations() -> Vec<Value> {
+    let missing = |key: &str| {
+        json!({"key": key, "operator": "Exists", "effect": "NoExecute",
+        "tolerationSeconds": 300})
+    };
+    ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"].map(missing).to_vec()
 }
 
 fn template(object: &mut Value) {
@@ -190,7 +203,6 @@ fn secret(object: &mut Value) {
 
 fn service(object: &mut Value) {
     set(object, "spec", json!({"type": "ClusterIP", "sessionAffinity": "None"}));
-    set(object, "status", json!({"loadBalancer": {}}));
     let address = cluster_address(&object["metadata"]["uid"]);
     let spec = &mut object["spec"];
     if spec["type"] != "ExternalName" {
@@ -258,8 +270,10 @@ mod tests {
     fn filled(group: &str, plural: &str, mut object: Value) -> Value {
         let def = Registry::builtin().find(group, "v1", plural).unwrap();
         apply(&def, &mut object);
+        decide(&def, &mut object);
         let once = object.clone();
         apply(&def, &mut object);
+        decide(&def, &mut object);
         assert_eq!(once, object, "defaults of an object with defaults change nothing");
         object
     }
@@ -270,7 +284,8 @@ mod tests {
             "",
             "pods",
             json!({"spec": {"containers": [
-            {"name": "a", "image": "host:5000/i"}, {"name": "b", "image": "i:1", "ports": [{"containerPort": 1}]}]}}),
+            {"name": "a", "image": "host:5000/i"}, {"name": "b", "image": "i:1",
+                "ports": [{"containerPort": 1}]}]}}),
         );
         let containers = &pod["spec"]["containers"];
         assert_eq!(containers[0]["imagePullPolicy"], "Always");

@@ -1,11 +1,13 @@
 //! Deleting objects, and what goes with them: finalizers, namespaces, dependents.
 //!
-//! A real cluster leaves most of this to controllers that act a moment later. Here the server does it at
-//! once, within the request, so that a test sees a settled state:
+//! A real cluster leaves most of this to controllers that act a moment later. Here the server does
+//! it at once, within the request, so that a test sees a settled state:
 //!
 //! - an object with finalizers stays, with a `deletionTimestamp`, until they are taken off;
-//! - dependents go after their last owner (background), before it (foreground) or are cut loose (orphan);
-//! - a namespace becomes `Terminating`, its content goes, then it goes itself, as soon as it is empty;
+//! - dependents go after their last owner (background), before it (foreground) or are cut loose
+//!   (orphan);
+//! - a namespace becomes `Terminating`, its content goes, then it goes itself, as soon as it is
+//!   empty;
 //! - a pod is shown with its `deletionTimestamp` first, then goes, as if its kubelet had obeyed;
 //! - a CRD takes its custom resources with it.
 
@@ -174,7 +176,8 @@ impl State {
         Ok(deleted)
     }
 
-    /// Removes an object that is being deleted and has nothing left to wait for; its last state, if so.
+    /// Removes an object that is being deleted and has nothing left to wait for; its last state, if
+    /// so.
     pub(crate) fn finish_deletion(
         &mut self,
         def: &ResourceDef,

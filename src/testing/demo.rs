@@ -12,10 +12,10 @@ const STEP: Duration = Duration::from_millis(300);
 impl ApiServer {
     /// Starts a server with a small workload that lives: every 300 ms something in it changes.
     ///
-    /// There are StatefulSets `db` and `cache`, pods (some with the label `app: busy-box`) and ConfigMaps
-    /// in `default`; Deployments, pods and ConfigMaps in `kube-system`; a Deployment with pods in `shop`.
-    /// ConfigMaps get new content, a Deployment is scaled up and down, pods come and go with it, and a
-    /// StatefulSet reports progress.
+    /// There are StatefulSets `db` and `cache`, pods (some with the label `app: busy-box`) and
+    /// ConfigMaps in `default`; Deployments, pods and ConfigMaps in `kube-system`; a Deployment
+    /// with pods in `shop`. ConfigMaps get new content, a Deployment is scaled up and down, pods
+    /// come and go with it, and a StatefulSet reports progress.
     ///
     /// # Errors
     /// If the server cannot be started.
@@ -62,7 +62,8 @@ fn advance(core: &Core, step: u64) {
         3 => {
             let replicas = 2 + round % 2;
             let change = json!({"status": {"replicas": replicas, "readyReplicas": replicas,
-                "availableReplicas": replicas, "updatedReplicas": replicas, "observedGeneration": round + 1}});
+                "availableReplicas": replicas, "updatedReplicas": replicas,
+                    "observedGeneration": round + 1}});
             merge(core, "Deployment", "apps/v1", "kube-system/coredns", &change);
         }
         4 => {
@@ -158,7 +159,8 @@ fn set(kind: &str, namespace: &str, name: &str, replicas: u32) -> Value {
     json!({"apiVersion": "apps/v1", "kind": kind,
         "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
         "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}},
-            "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": containers(name)}}},
+            "template": {"metadata": {"labels": {"app": name}},
+                "spec": {"containers": containers(name)}}},
         "status": {"observedGeneration": 1, "replicas": replicas, "readyReplicas": replicas,
             "availableReplicas": replicas, "updatedReplicas": replicas}})
 }
@@ -169,7 +171,8 @@ fn pod(namespace: &str, name: &str, app: &str, node: &str) -> Value {
         "spec": {"nodeName": node, "containers": containers(app)},
         "status": {"phase": "Running", "podIP": "10.0.0.7",
             "conditions": [{"type": "Ready", "status": "True"}],
-            "containerStatuses": [{"name": "main", "image": image(app), "imageID": "", "ready": true,
+            "containerStatuses": [{"name": "main", "image": image(app), "imageID": "",
+                "ready": true,
                 "restartCount": 0, "state": {"running": {}}}]}})
 }
 

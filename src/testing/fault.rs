@@ -52,8 +52,8 @@ impl When {
         self
     }
 
-    /// Requests for this resource, by its plural name as in the URL; `pods/status` is a resource of its
-    /// own, as in access rules.
+    /// Requests for this resource, by its plural name as in the URL; `pods/status` is a resource of
+    /// its own, as in access rules.
     #[must_use]
     pub fn resource(mut self, resource: impl Into<String>) -> Self {
         self.resource = Some(resource.into());
@@ -138,8 +138,8 @@ pub(crate) struct Facts {
 
 /// Something that goes wrong with a request.
 ///
-/// In JSON, for [control over HTTP](super#control-over-http), a fault is an object with one member, named
-/// after the variant: `{"reset": {"at": {"afterEvents": 3}}}`.
+/// In JSON, for [control over HTTP](super#control-over-http), a fault is an object with one member,
+/// named after the variant: `{"reset": {"at": {"afterEvents": 3}}}`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]

@@ -185,7 +185,8 @@ impl WatchScript {
         self.act(wire, "{\"type\":\"ADDED\",\"object\":{}}\n")
     }
 
-    /// Does what is due after the events sent so far; a part of `frame` is what a cut-off event shows.
+    /// Does what is due after the events sent so far; a part of `frame` is what a cut-off event
+    /// shows.
     fn act(&mut self, wire: &mut Wire, frame: &str) -> io::Result<()> {
         if self.after.as_ref().is_none_or(|(events, _)| self.sent < *events) {
             return Ok(());

@@ -19,8 +19,8 @@ pub(crate) struct Stored {
     pub(crate) labels: BTreeMap<String, String>,
     /// The UIDs of its owners.
     pub(crate) owners: Vec<String>,
-    /// The JSON without `apiVersion` and `kind`, which depend on the version it is read in, and with
-    /// `metadata` first, so that metadata alone is a slice of it.
+    /// The JSON without `apiVersion` and `kind`, which depend on the version it is read in, and
+    /// with `metadata` first, so that metadata alone is a slice of it.
     body: String,
     metadata_end: usize,
     /// Fields that selectors have asked for, so that a thousand watches decode an object once.

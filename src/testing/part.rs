@@ -57,7 +57,8 @@ pub(crate) fn answer(
     }
 }
 
-/// Where a kind keeps its replicas: JSON pointers to what is wanted, what is there, and the selector.
+/// Where a kind keeps its replicas: JSON pointers to what is wanted, what is there, and the
+/// selector.
 struct Places {
     wanted: String,
     there: String,
@@ -90,8 +91,10 @@ impl Places {
                 metadata[field] = value.clone();
             }
         }
-        let mut scale = json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata,
-            "spec": {"replicas": number(&self.wanted)}, "status": {"replicas": number(&self.there)}});
+        let mut scale = json!({"kind": "Scale", "apiVersion": "autoscaling/v1",
+            "metadata": metadata,
+            "spec": {"replicas": number(&self.wanted)},
+                "status": {"replicas": number(&self.there)}});
         let selector = match &self.selector {
             Some(pointer) => object.pointer(pointer).and_then(Value::as_str).map(str::to_owned),
             None => selector_text(&object["spec"]["selector"]),
@@ -247,9 +250,14 @@ pub(crate) fn bind(
 fn token(core: &Core, request: &Request, def: &ResourceDef, path: &ResourcePath) -> Outcome<Reply> {
     let call = Call::of(request)?;
     let name = path.name.as_deref().unwrap_or_default();
-    core.read(|state| read::find(state, def, path))?
-        .ok_or_else(|| failure::not_found(def, name))?;
+    let account = core.read(|state| read::find(state, def, path))?;
+    let account = account.ok_or_else(|| failure::not_found(def, name))?;
     let mut review = body::object(request)?;
+    review["metadata"] = json!({"name": account.name, "namespace": account.namespace,
+        "uid": account.uid, "creationTimestamp": call.timestamp()});
+    if review["spec"]["audiences"].is_null() {
+        review["spec"]["audiences"] = json!(["https://kubernetes.default.svc"]);
+    }
     let seconds = review["spec"]["expirationSeconds"].as_u64().unwrap_or(3600);
     review["spec"]["expirationSeconds"] = seconds.into();
     review["status"] = json!({
@@ -262,8 +270,8 @@ fn token(core: &Core, request: &Request, def: &ResourceDef, path: &ResourcePath)
 /// The annotation whose value is what a pod has logged.
 const LOG_ANNOTATION: &str = "testing.kinformer/log";
 
-/// A pod's log: the text of its annotation, or three lines. Followed, it goes on with a line every 100 ms
-/// until the pod goes.
+/// A pod's log: the text of its annotation, or three lines. Followed, it goes on with a line every
+/// 100 ms until the pod goes.
 fn log(
     core: &Arc<Core>,
     request: &Request,
@@ -349,7 +357,7 @@ fn follow(
 
 fn call_time(object: &Value) -> std::time::SystemTime {
     let created = object["metadata"]["creationTimestamp"].as_str();
-    created.and_then(time::parse_rfc3339).unwrap_or(std::time::SystemTime::UNIX_EPOCH)
+    created.and_then(crate::rfc3339::parse).unwrap_or(std::time::SystemTime::UNIX_EPOCH)
 }
 
 fn success(code: u16) -> Reply {

@@ -82,12 +82,6 @@ pub(crate) struct Group {
     pub(crate) versions: Vec<String>,
 }
 
-impl Group {
-    pub(crate) fn preferred(&self) -> &str {
-        &self.versions[0]
-    }
-}
-
 impl Registry {
     /// Every kind of Kubernetes 1.37, alpha and beta versions included.
     pub(crate) fn builtin() -> Self {
@@ -328,7 +322,7 @@ mod tests {
         let of = |name| groups.iter().find(|g| g.name == name).unwrap();
         assert_eq!(of("autoscaling").versions, ["v2", "v1"]);
         assert_eq!(of("resource.k8s.io").versions, ["v1", "v1beta2", "v1beta1", "v1alpha3"]);
-        assert_eq!(of("resource.k8s.io").preferred(), "v1");
+        assert_eq!(of("resource.k8s.io").versions[0], "v1");
     }
 
     #[test]

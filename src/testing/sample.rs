@@ -10,8 +10,9 @@ const NAMESPACES: usize = 20;
 const NODES: usize = 100;
 
 impl ApiServer {
-    /// Creates `count` pods of about 11 KB each as a real server returns them, `managedFields` included:
-    /// `pod-0000000` and so on, spread over the namespaces `load-00` to `load-19` and a hundred nodes.
+    /// Creates `count` pods of about 11 KB each as a real server returns them, `managedFields`
+    /// included: `pod-0000000` and so on, spread over the namespaces `load-00` to `load-19` and a
+    /// hundred nodes.
     ///
     /// # Errors
     /// If they cannot be created, because they are there already.
@@ -82,8 +83,10 @@ fn template(def: &ResourceDef, call: &Call) -> Value {
                 "pod-template-hash": "7c5ddbdf54",
                 "tier": "backend",
             },
-            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "load-7c5ddbdf54",
-                "uid": "5b3a1c2e-6d1f-4c39-9a51-000000000000", "controller": true, "blockOwnerDeletion": true}],
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet",
+                "name": "load-7c5ddbdf54",
+                "uid": "5b3a1c2e-6d1f-4c39-9a51-000000000000", "controller": true,
+                    "blockOwnerDeletion": true}],
         },
         "spec": spec(),
     });
@@ -117,7 +120,10 @@ fn spec() -> Value {
     let mounts = |names: &[&str]| -> Value {
         names
             .iter()
-            .map(|name| json!({"name": name, "mountPath": format!("/var/run/{name}"), "readOnly": true}))
+            .map(|name| {
+                json!({"name": name, "mountPath": format!("/var/run/{name}"),
+                "readOnly": true})
+            })
             .collect()
     };
     let probe = |path: &str| {
@@ -138,30 +144,36 @@ fn spec() -> Value {
             {"name": "data", "emptyDir": {}},
             {"name": "kube-api-access-x2k7p", "projected": {"defaultMode": 420, "sources": [
                 {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
-                {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
-                {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]}}]}},
+                {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt",
+                    "path": "ca.crt"}]}},
+                {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1",
+                    "fieldPath": "metadata.namespace"}}]}}]}},
         ],
-        "initContainers": [container(json!({"name": "init", "image": "registry.example.com/platform/init:2.3.1",
-            "args": ["--wait-for", "db:5432", "--timeout", "60s"], "env": env(&["LOG_LEVEL", "REGION"]),
-            "resources": {}, "volumeMounts": mounts(&["config", "kube-api-access-x2k7p"])}))],
+        "initContainers": [container(json!({"name": "init",
+            "image": "registry.example.com/platform/init:2.3.1",
+            "args": ["--wait-for", "db:5432", "--timeout", "60s"], "resources": {},
+                "volumeMounts": mounts(&["config", "kube-api-access-x2k7p"])}))],
         "containers": [
             container(json!({"name": "server", "image": "registry.example.com/team/load:1.4.2",
-                "args": ["--listen=:8080", "--metrics=:9090", "--config=/var/run/config/server.yaml"],
+                "args": ["--listen=:8080", "--metrics=:9090",
+                    "--config=/var/run/config/server.yaml"],
                 "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"},
                     {"name": "metrics", "containerPort": 9090, "protocol": "TCP"}],
-                "env": env(&["LOG_LEVEL", "REGION", "DATABASE_HOST", "DATABASE_NAME", "CACHE_HOST", "QUEUE_URL",
-                    "FEATURE_FLAGS", "TRACE_ENDPOINT", "MAX_CONNECTIONS", "GRACE_PERIOD", "TENANT", "RELEASE"]),
-                "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "250m", "memory": "512Mi"}},
+                "env": env(&["LOG_LEVEL", "REGION", "DATABASE_HOST", "CACHE_HOST", "QUEUE_URL"]),
+                "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "250m",
+                    "memory": "512Mi"}},
                 "volumeMounts": mounts(&["config", "data", "kube-api-access-x2k7p"]),
                 "livenessProbe": probe("/healthz"), "readinessProbe": probe("/readyz"),
-                "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]},
+                "securityContext": {"allowPrivilegeEscalation": false,
+                    "capabilities": {"drop": ["ALL"]},
                     "readOnlyRootFilesystem": true, "runAsNonRoot": true}})),
             container(json!({"name": "proxy", "image": "registry.example.com/mesh/proxy:1.21.0",
                 "args": ["proxy", "sidecar", "--domain", "NAMESPACE.svc.cluster.local"],
                 "ports": [{"name": "envoy", "containerPort": 15090, "protocol": "TCP"}],
-                "env": env(&["POD_NAME", "POD_NAMESPACE", "INSTANCE_IP", "CA_ADDR", "MESH_ID", "CLUSTER_ID"]),
+                "env": env(&["POD_NAME", "CA_ADDR"]),
                 "resources": {"requests": {"cpu": "10m", "memory": "40Mi"}},
-                "volumeMounts": mounts(&["data", "kube-api-access-x2k7p"]), "readinessProbe": probe("/healthz/ready")})),
+                "volumeMounts": mounts(&["data", "kube-api-access-x2k7p"]),
+                    "readinessProbe": probe("/healthz/ready")})),
         ],
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": 30,
@@ -171,11 +183,14 @@ fn spec() -> Value {
         "nodeName": "NODE",
         "securityContext": {"fsGroup": 1000, "runAsUser": 1000},
         "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100,
-            "podAffinityTerm": {"labelSelector": {"matchLabels": {"app": "load"}}, "topologyKey": "kubernetes.io/hostname"}}]}},
+            "podAffinityTerm": {"labelSelector": {"matchLabels": {"app": "load"}},
+                "topologyKey": "kubernetes.io/hostname"}}]}},
         "schedulerName": "default-scheduler",
         "tolerations": [
-            {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
-            {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}],
+            {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",
+                "tolerationSeconds": 300},
+            {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute",
+                "tolerationSeconds": 300}],
         "priority": 0,
         "enableServiceLinks": true,
         "preemptionPolicy": "PreemptLowerPriority",
@@ -183,9 +198,13 @@ fn spec() -> Value {
 }
 
 fn status() -> Value {
-    let condition = |kind: &str| json!({"type": kind, "status": "True", "lastProbeTime": null, "lastTransitionTime": "2026-11-01T08:00:00Z"});
+    let condition = |kind: &str| {
+        json!({"type": kind, "status": "True", "lastProbeTime": null,
+        "lastTransitionTime": "2026-11-01T08:00:00Z"})
+    };
     let container = |name: &str, image: &str| {
-        json!({"name": name, "image": image, "ready": true, "restartCount": 0, "started": true, "lastState": {},
+        json!({"name": name, "image": image, "ready": true, "restartCount": 0, "started": true,
+            "lastState": {},
             "state": {"running": {"startedAt": "2026-11-01T08:00:05Z"}},
             "imageID": format!("{image}@sha256:2bb501e6429e81f1bdfb7b1ed4a1f9b1ddc32d3a3e0e2f7a4a9f9b1b2c3d4e5f"),
             "containerID": "containerd://8d1f6e0b5a4c3b2a19088f7e6d5c4b3a2918070f6e5d4c3b2a190000000000000000"})
@@ -203,9 +222,12 @@ fn status() -> Value {
         "podIP": "10.0.0.0",
         "podIPs": [{"ip": "10.0.0.0"}],
         "startTime": "2026-11-01T08:00:00Z",
-        "initContainerStatuses": [{"name": "init", "image": "registry.example.com/platform/init:2.3.1", "ready": true,
-            "restartCount": 0, "started": false, "lastState": {}, "imageID": "registry.example.com/platform/init@sha256:77af",
-            "state": {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": "2026-11-01T08:00:01Z",
+        "initContainerStatuses": [{"name": "init",
+            "image": "registry.example.com/platform/init:2.3.1", "ready": true,
+            "restartCount": 0, "started": false, "lastState": {},
+                "imageID": "registry.example.com/platform/init@sha256:77af",
+            "state": {"terminated": {"exitCode": 0, "reason": "Completed",
+                "startedAt": "2026-11-01T08:00:01Z",
                 "finishedAt": "2026-11-01T08:00:04Z", "containerID": "containerd://aa00"}}}],
         "containerStatuses": [container("server", "registry.example.com/team/load:1.4.2"),
             container("proxy", "registry.example.com/mesh/proxy:1.21.0")],

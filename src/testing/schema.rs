@@ -1,7 +1,8 @@
-//! Custom resources and the schema of their definition: defaults, unknown fields, and what is wrong.
+//! Custom resources and the schema of their definition: defaults, unknown fields, and what is
+//! wrong.
 //!
-//! Types, required fields, enums and limits are checked; patterns, formats, combinations (`anyOf` and the
-//! like) and CEL rules are not.
+//! Types, required fields, enums and limits are checked; patterns, formats, combinations (`anyOf`
+//! and the like) and CEL rules are not.
 
 use serde_json::{Map, Value};
 
@@ -67,7 +68,8 @@ impl Pruner {
         }
     }
 
-    /// `whole` is an object with a kind, a version and metadata, of which the schema need not speak.
+    /// `whole` is an object with a kind, a version and metadata, of which the schema need not
+    /// speak.
     fn object(&mut self, schema: &Value, object: &mut Value, whole: bool) {
         let Value::Object(members) = object else { return };
         let keeps = schema["x-kubernetes-preserve-unknown-fields"] == true;
@@ -231,7 +233,8 @@ mod tests {
                 "color": {"type": "string", "enum": ["red", "blue"], "default": "red"},
                 "port": {"x-kubernetes-int-or-string": true},
                 "tags": {"type": "object", "additionalProperties": {"type": "string"}},
-                "parts": {"type": "array", "minItems": 1, "items": {"type": "object", "properties": {
+                "parts": {"type": "array", "minItems": 1, "items": {"type": "object",
+                    "properties": {
                     "name": {"type": "string", "default": "x"}}}}}},
             "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}})
     }
@@ -260,7 +263,8 @@ mod tests {
 
     #[test]
     fn each_problem_names_its_field() {
-        let object = json!({"spec": {"size": "big", "color": "green", "port": true, "tags": {"a": 1},
+        let object = json!({"spec": {"size": "big", "color": "green", "port": true,
+            "tags": {"a": 1},
             "parts": []}});
         let found = problems(&schema(), &object);
         let fields: Vec<&str> = found.iter().map(|(field, _, _)| field.as_str()).collect();

@@ -25,7 +25,15 @@ use super::{
 };
 use crate::{config::Config, thread};
 
-/// A Kubernetes API server inside the process.
+/// A Kubernetes API server inside the process; see the [module](super) for what it is like.
+///
+/// It runs until [`stop`](Self::stop) or until it is dropped. Any number can run at once.
+///
+/// # Threads
+///
+/// One that accepts connections, and one for each connection; their names begin with `kinf-api`.
+/// The stop interrupts and joins them all, and takes no longer for a thousand idle watches than the
+/// joining itself.
 pub struct ApiServer {
     core: Arc<Core>,
     address: SocketAddr,
@@ -34,7 +42,15 @@ pub struct ApiServer {
 }
 
 /// Settings of an [`ApiServer`] that is about to start.
-#[derive(Clone, Debug)]
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// let server = kinformer::testing::ApiServer::builder().tls(true).token("secret").start()?;
+/// std::fs::write(std::env::temp_dir().join("kubeconfig"), server.kubeconfig())?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
 pub struct ApiServerBuilder {
     listen: SocketAddr,
     tls: bool,
@@ -165,8 +181,8 @@ impl ApiServer {
 
     /// Makes something go wrong with the requests that `when` selects.
     ///
-    /// Faults are tried in the order they were given; a request meets at most one. They stay until they
-    /// have happened as often as `when` says, or [`clear_faults`](Self::clear_faults).
+    /// Faults are tried in the order they were given; a request meets at most one. They stay until
+    /// they have happened as often as `when` says, or [`clear_faults`](Self::clear_faults).
     pub fn inject(&self, when: When, fault: Fault) {
         self.core.faults.lock().add(when, fault);
     }
@@ -182,7 +198,8 @@ impl ApiServer {
         self.core.faults.lock().pending().len()
     }
 
-    /// Stops the server and waits for its threads, which are interrupted. Dropping it does the same.
+    /// Stops the server and waits for its threads, which are interrupted. Dropping it does the
+    /// same.
     pub fn stop(&self) {
         self.core.stop();
         let threads = std::mem::take(&mut *self.threads.lock());
@@ -221,7 +238,8 @@ impl ApiServerBuilder {
         self
     }
 
-    /// Serves HTTPS with a certificate for localhost, 127.0.0.1 and `::1`, signed by a CA of its own.
+    /// Serves HTTPS with a certificate for localhost, 127.0.0.1 and `::1`, signed by a CA of its
+    /// own.
     #[must_use]
     pub fn tls(mut self, tls: bool) -> Self {
         self.tls = tls;
@@ -229,6 +247,9 @@ impl ApiServerBuilder {
     }
 
     /// Answers 401 to requests without this bearer token; health and version stay open.
+    ///
+    /// client-go and kubectl send tokens over HTTPS only: combine it with [`tls`](Self::tls) for
+    /// them.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
@@ -287,6 +308,18 @@ impl ApiServerBuilder {
     }
 }
 
+impl fmt::Debug for ApiServerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiServerBuilder")
+            .field("listen", &self.listen)
+            .field("tls", &self.tls)
+            .field("history", &self.history)
+            .field("bookmark_interval", &self.bookmark_interval)
+            .field("control", &self.control)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Drop for ApiServer {
     fn drop(&mut self) {
         self.stop();
@@ -313,8 +346,9 @@ fn accept(core: &Arc<Core>, listener: &TcpListener, certificates: Option<&Arc<Ce
         let Some(id) = core.connect(&tcp) else { break };
         let (shared, certificates) = (core.clone(), certificates.cloned());
         let thread = thread::spawn("api:conn", move || {
+            let registered = Registered { core: &shared, id };
             connected(&shared, id, tcp, certificates.as_deref());
-            shared.disconnect(id);
+            drop(registered);
         });
         match thread {
             Ok(thread) => threads.push(thread),
@@ -323,6 +357,18 @@ fn accept(core: &Arc<Core>, listener: &TcpListener, certificates: Option<&Arc<Ce
     }
     for thread in threads {
         let _ = thread.join();
+    }
+}
+
+/// Keeps a connection known to the server; not any more when its thread ends, in whatever way.
+struct Registered<'a> {
+    core: &'a Core,
+    id: u64,
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        self.core.disconnect(self.id);
     }
 }
 

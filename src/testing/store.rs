@@ -145,8 +145,8 @@ impl State {
         undone
     }
 
-    /// The changes of a scope after `cursor`, at most `most` of them, and where that leaves the cursor.
-    /// `None` if changes after the cursor have been forgotten.
+    /// The changes of a scope after `cursor`, at most `most` of them, and where that leaves the
+    /// cursor. `None` if changes after the cursor have been forgotten.
     pub(crate) fn changes(
         &self,
         scope: &Scope,

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::registry::ResourceDef;
 
-/// What an update of one part makes of an object: `part` names the subresource, or is `None` for the
-/// object itself, which leaves its status alone if that is a part of its own.
+/// What an update of one part makes of an object: `part` names the subresource, or is `None` for
+/// the object itself, which leaves its status alone if that is a part of its own.
 pub(crate) fn merge(
     def: &ResourceDef,
     part: Option<&str>,

@@ -70,11 +70,8 @@ pub(crate) fn watch(
     // Before the head goes out: who has seen that sees every change from then on.
     let start = Start::new(core, &watch.scope, &watch.options);
     let stream = move |wire: &mut Wire| {
-        let core = watch.core.clone();
-        core.watches.fetch_add(1, Ordering::SeqCst);
-        let ended = watch.run(wire, start);
-        core.watches.fetch_sub(1, Ordering::SeqCst);
-        ended
+        let _counted = Counted::new(watch.core.clone());
+        watch.run(wire, start)
     };
     let mut reply = Reply::new(200, "application/json", Body::Stream(Box::new(stream)));
     reply.compress_flushes = compressed;
@@ -96,6 +93,22 @@ struct Watch {
     script: WatchScript,
 }
 
+/// Counts a watch among those that run, for as long as it does.
+struct Counted(Arc<Core>);
+
+impl Counted {
+    fn new(core: Arc<Core>) -> Self {
+        core.watches.fetch_add(1, Ordering::SeqCst);
+        Self(core)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.watches.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// Where a watch begins.
 enum Start {
     Failed(Box<crate::Status>),
@@ -114,7 +127,7 @@ impl Start {
         {
             return Self::Failed(status);
         }
-        let initial = options.send_initial_events.unwrap_or(asked.is_none());
+        let initial = options.send_initial_events.unwrap_or_else(|| asked.is_none());
         core.read(|state| match asked {
             _ if initial => match state.list(scope, state.revision()) {
                 Ok(objects) => Self::Snapshot(objects, state.revision()),
@@ -132,7 +145,8 @@ impl Start {
 /// What the wait for changes ended with.
 enum Next {
     Changes(Vec<Arc<Change>>),
-    /// The history no longer reaches back to the cursor: a real server drops such a slow watch, too.
+    /// The history no longer reaches back to the cursor: a real server drops such a slow watch,
+    /// too.
     TooSlow,
 }
 
@@ -204,7 +218,8 @@ impl Watch {
         }
     }
 
-    /// Waits for changes after `cursor`, which moves on past them and past what others did meanwhile.
+    /// Waits for changes after `cursor`, which moves on past them and past what others did
+    /// meanwhile.
     fn next(&self, cursor: &mut u64, deadline: Instant) -> Option<Next> {
         self.core.wait(deadline, |state| match state.changes(&self.scope, *cursor, BATCH) {
             None => Some(Next::TooSlow),
@@ -266,7 +281,8 @@ impl Watch {
         }
         let object = match self.view {
             View::Table(version) => {
-                let object = json!({"kind": self.def.kind, "apiVersion": self.def.api_version(), "metadata": metadata});
+                let object = json!({"kind": self.def.kind, "apiVersion": self.def.api_version(),
+                    "metadata": metadata});
                 self.table(&object, version).to_string()
             }
             _ => format!("{}\"metadata\":{metadata}}}", self.object_head),

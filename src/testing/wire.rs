@@ -311,8 +311,8 @@ impl Wire {
         self.drain();
     }
 
-    /// Reads on for a moment: closing a socket with unread input would reset the connection and could
-    /// take the response from a client that has not read it yet.
+    /// Reads on for a moment: closing a socket with unread input would reset the connection and
+    /// could take the response from a client that has not read it yet.
     fn drain(&mut self) {
         let mut buffer = [0; 4096];
         let _ = self.tcp().set_read_timeout(Some(Duration::from_millis(100)));

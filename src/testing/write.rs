@@ -8,7 +8,7 @@ use super::{
     call::{Call, Validation},
     crd, defaults,
     failure::{self, Outcome},
-    meta, modify,
+    members, meta, modify,
     object::{self, Stored},
     options::parse_revision,
     registry::ResourceDef,
@@ -54,6 +54,7 @@ impl State {
         }
         complete(def, &name, &mut object, call)?;
         modify::track(None, &mut object, def, "", call);
+        defaults::decide(def, &mut object);
         self.store(def, object, call)
     }
 
@@ -117,6 +118,7 @@ impl State {
         call: &Call,
     ) -> Outcome<Arc<Stored>> {
         complete(def, &old.name, &mut new, call)?;
+        defaults::decide(def, &mut new);
         meta::keep(def, &current, &mut new);
         if part == Some("binding") {
             // A node is not a new specification.
@@ -207,26 +209,22 @@ impl State {
     }
 }
 
-/// Fills in defaults; a custom resource is also held to its schema.
+/// Fills in defaults and holds an object to its schema, or to what is known of a built-in kind.
 fn complete(def: &ResourceDef, name: &str, object: &mut Value, call: &Call) -> Outcome<()> {
-    defaults::apply(def, object);
-    let Some(schema) = def.schema.as_deref() else { return Ok(()) };
-    let unknown = schema::prune(schema, object);
-    let unknown: Vec<String> =
-        unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
-    match call.validation {
-        Validation::Strict if !unknown.is_empty() => {
-            return Err(failure::bad_request(format!(
-                "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
-                def.kind,
-                def.version,
-                def.kind,
-                unknown.join(", ")
-            )));
-        }
-        Validation::Warn => unknown.into_iter().for_each(|warning| call.warn(warning)),
-        Validation::Strict | Validation::Ignore => {}
+    let schema = def.schema.as_deref();
+    let unknown = match schema {
+        Some(schema) => schema::prune(schema, object),
+        None if def.builtin => members::prune(def, object),
+        None => Vec::new(),
+    };
+    refuse_or_warn(def, &unknown, call)?;
+    if def.builtin
+        && let Some(why) = members::mistyped(def, object)
+    {
+        return Err(unfit(def, &why));
     }
+    defaults::apply(def, object);
+    let Some(schema) = schema else { return Ok(()) };
     schema::set_defaults(schema, object);
     let problems = schema::problems(schema, object);
     if problems.is_empty() {
@@ -237,6 +235,29 @@ fn complete(def: &ResourceDef, name: &str, object: &mut Value, call: &Call) -> O
         .map(|(field, reason, why)| (field.as_str(), *reason, why.clone()))
         .collect();
     Err(failure::invalid(&def.kind, &def.group, name, &problems))
+}
+
+/// Does about unknown fields what the client has asked for.
+fn refuse_or_warn(def: &ResourceDef, unknown: &[String], call: &Call) -> Outcome<()> {
+    let unknown: Vec<String> =
+        unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
+    match call.validation {
+        Validation::Strict if !unknown.is_empty() => {
+            Err(unfit(def, &format!("strict decoding error: {}", unknown.join(", "))))
+        }
+        Validation::Warn => {
+            unknown.into_iter().for_each(|warning| call.warn(warning));
+            Ok(())
+        }
+        Validation::Strict | Validation::Ignore => Ok(()),
+    }
+}
+
+fn unfit(def: &ResourceDef, why: &str) -> Box<crate::Status> {
+    failure::bad_request(format!(
+        "{} in version {:?} cannot be handled as a {}: {why}",
+        def.kind, def.version, def.kind
+    ))
 }
 
 /// The one thing that is checked about the content of built-in kinds: a pod has containers.

@@ -443,7 +443,8 @@ fn a_miss_reads_again_once_and_finds_what_was_added() {
     assert!(discovery.find_kind("Widget").is_err());
     assert_eq!(server.requests().len(), 4);
     installed.store(true, Ordering::SeqCst);
-    assert_eq!(discovery.clone().find_resource("wd").unwrap().resource.kind(), "Widget");
+    let clone = discovery.clone();
+    assert_eq!(clone.find_resource("wd").unwrap().resource.kind(), "Widget");
     assert_eq!(server.requests().len(), 6);
     assert_eq!(discovery.find_kind("Widget").unwrap().resource.plural(), "widgets");
     assert_eq!(server.requests().len(), 6, "clones share what was read");

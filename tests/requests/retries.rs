@@ -232,9 +232,12 @@ fn a_stop_ends_a_request_in_flight() {
     gate.open();
 }
 
+/// A name, and the answer.
+type Break = (&'static str, fn() -> Reply);
+
 #[test]
 fn a_get_or_list_is_sent_again_after_the_connection_broke_before_the_answer() {
-    let breaks: [(&str, fn() -> Reply); 3] = [
+    let breaks: [Break; 3] = [
         ("closed", Reply::hang_up),
         ("reset", Reply::reset),
         ("half a head", || Reply::raw("HTTP/1.1 200 OK\r\nContent-Ty").close()),

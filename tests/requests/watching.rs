@@ -237,9 +237,12 @@ fn what_is_not_a_stream_of_frames_ends_the_watch_with_an_error() {
     }
 }
 
+/// Where the stream ends, and the answer.
+type Cut = (&'static str, fn() -> Reply);
+
 #[test]
 fn a_watch_that_breaks_is_an_error_and_never_a_silent_end() {
-    let cut: [(&str, fn() -> Reply); 4] = [
+    let cut: [Cut; 4] = [
         ("between frames, no last chunk", || Reply::stream().chunk(frame("ADDED", "a")).close()),
         ("inside a chunk", || {
             Reply::stream().chunk(frame("ADDED", "a")).bytes("400\r\n{\"type\"").close()

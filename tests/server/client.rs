@@ -10,40 +10,40 @@ use kinformer::testing::ApiServer;
 use serde_json::Value;
 
 /// Longer than anything here takes: a wait that runs out is a failure.
-pub const LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 
-pub struct Http {
-    pub stream: TcpStream,
+pub(crate) struct Http {
+    pub(crate) stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 #[derive(Debug)]
-pub struct Answer {
-    pub code: u16,
-    pub headers: String,
-    pub body: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) code: u16,
+    pub(crate) headers: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Answer {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let lines = self.headers.lines().filter_map(|line| line.split_once(": "));
         lines.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 }
 
 impl Http {
-    pub fn connect(server: &ApiServer) -> Self {
+    pub(crate) fn connect(server: &ApiServer) -> Self {
         let stream = TcpStream::connect(server.url().strip_prefix("http://").unwrap()).unwrap();
         stream.set_read_timeout(Some(LIMIT)).unwrap();
         Self { stream, buffer: Vec::new() }
     }
 
-    pub fn send(&mut self, method: &str, target: &str, headers: &str, body: &[u8]) {
+    pub(crate) fn send(&mut self, method: &str, target: &str, headers: &str, body: &[u8]) {
         let head = format!(
             "{method} {target} HTTP/1.1\r\nHost: test\r\n{headers}Content-Length: {}\r\n\r\n",
             body.len()
@@ -85,7 +85,7 @@ impl Http {
     }
 
     /// The status code and headers of the next response, or `None` if the connection ends first.
-    pub fn head(&mut self) -> Option<(u16, String)> {
+    pub(crate) fn head(&mut self) -> Option<(u16, String)> {
         let code = self.line()?.split(' ').nth(1)?.parse().ok()?;
         let mut headers = String::new();
         loop {
@@ -99,13 +99,13 @@ impl Http {
     }
 
     /// The next chunk; empty at the end of the body, `None` if the connection ends first.
-    pub fn chunk(&mut self) -> Option<Vec<u8>> {
+    pub(crate) fn chunk(&mut self) -> Option<Vec<u8>> {
         let size = usize::from_str_radix(self.line()?.as_str(), 16).ok()?;
         let chunk = self.take(size)?;
-        (self.line()? == "").then_some(chunk)
+        self.line()?.is_empty().then_some(chunk)
     }
 
-    pub fn answer(&mut self) -> Option<Answer> {
+    pub(crate) fn answer(&mut self) -> Option<Answer> {
         let (code, headers) = self.head()?;
         let mut answer = Answer { code, headers, body: Vec::new() };
         if let Some(length) = answer.header("content-length").map(|text| text.parse().unwrap()) {
@@ -125,53 +125,53 @@ impl Http {
         Some(answer)
     }
 
-    pub fn ask(&mut self, method: &str, target: &str, headers: &str, body: &[u8]) -> Answer {
+    pub(crate) fn ask(&mut self, method: &str, target: &str, headers: &str, body: &[u8]) -> Answer {
         self.send(method, target, headers, body);
         self.answer().expect("an answer")
     }
 }
 
-pub fn ask(server: &ApiServer, method: &str, target: &str, body: &Value) -> (u16, Value) {
+pub(crate) fn ask(server: &ApiServer, method: &str, target: &str, body: &Value) -> (u16, Value) {
     let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
     let headers = "Content-Type: application/json\r\n";
     let answer = Http::connect(server).ask(method, target, headers, &bytes);
     (answer.code, answer.json())
 }
 
-pub fn get(server: &ApiServer, target: &str) -> (u16, Value) {
+pub(crate) fn get(server: &ApiServer, target: &str) -> (u16, Value) {
     ask(server, "GET", target, &Value::Null)
 }
 
 /// GET with an `Accept` header.
-pub fn get_as(server: &ApiServer, target: &str, accept: &str) -> (u16, Value) {
+pub(crate) fn get_as(server: &ApiServer, target: &str, accept: &str) -> (u16, Value) {
     let answer = Http::connect(server).ask("GET", target, &format!("Accept: {accept}\r\n"), b"");
     (answer.code, answer.json())
 }
 
-pub fn patch(server: &ApiServer, target: &str, kind: &str, body: &Value) -> (u16, Value) {
+pub(crate) fn patch(server: &ApiServer, target: &str, kind: &str, body: &Value) -> (u16, Value) {
     let headers = format!("Content-Type: application/{kind}\r\n");
     let body = body.to_string();
     let answer = Http::connect(server).ask("PATCH", target, &headers, body.as_bytes());
     (answer.code, answer.json())
 }
 
-pub fn names(list: &Value) -> Vec<&str> {
+pub(crate) fn names(list: &Value) -> Vec<&str> {
     let items = list["items"].as_array().expect("a list");
     items.iter().map(|item| item["metadata"]["name"].as_str().unwrap()).collect()
 }
 
 /// A running watch.
-pub struct Watch {
-    pub http: Http,
+pub(crate) struct Watch {
+    pub(crate) http: Http,
     text: Vec<u8>,
 }
 
 impl Watch {
-    pub fn start(server: &ApiServer, target: &str) -> Self {
+    pub(crate) fn start(server: &ApiServer, target: &str) -> Self {
         Self::with(server, target, "")
     }
 
-    pub fn with(server: &ApiServer, target: &str, headers: &str) -> Self {
+    pub(crate) fn with(server: &ApiServer, target: &str, headers: &str) -> Self {
         let mut http = Http::connect(server);
         http.send("GET", target, headers, b"");
         let (code, _) = http.head().expect("an answer");
@@ -180,7 +180,7 @@ impl Watch {
     }
 
     /// The next event, or `None` at the end of the stream, whatever kind of end it is.
-    pub fn next(&mut self) -> Option<Value> {
+    pub(crate) fn next(&mut self) -> Option<Value> {
         loop {
             if let Some(end) = self.text.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.text.drain(..=end).collect();
@@ -194,7 +194,7 @@ impl Watch {
     }
 
     /// The next event as `TYPE name`.
-    pub fn brief(&mut self) -> String {
+    pub(crate) fn brief(&mut self) -> String {
         let event = self.next().expect("an event");
         let name = event["object"]["metadata"]["name"].as_str().unwrap_or("-");
         format!("{} {name}", event["type"].as_str().unwrap())
@@ -202,7 +202,7 @@ impl Watch {
 }
 
 /// Waits for something to become true.
-pub fn eventually(what: &str, mut check: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut check: impl FnMut() -> bool) {
     let deadline = Instant::now() + LIMIT;
     while !check() {
         assert!(Instant::now() < deadline, "never: {what}");

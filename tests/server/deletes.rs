@@ -103,7 +103,9 @@ fn orphans_stay_and_lose_their_owner() {
     let server = ApiServer::start().unwrap();
     let owner = server.create(map("a")).unwrap();
     server.create(owned_by("child", &owner)).unwrap();
-    delete(&server, &format!("{MAPS}/a?propagationPolicy=Orphan"));
+    let (_, answer) = delete(&server, &format!("{MAPS}/a?propagationPolicy=Orphan"));
+    assert_eq!(answer["metadata"]["finalizers"], json!(["orphan"]), "as it was for a moment");
+    assert_eq!(get(&server, &format!("{MAPS}/a")).0, 404);
     let child = server.object("v1", "ConfigMap", "default/child").unwrap();
     assert!(child["metadata"].get("ownerReferences").is_none());
     let (code, _) = delete(&server, &format!("{MAPS}/child?propagationPolicy=Sideways"));
@@ -174,7 +176,8 @@ fn a_collection_is_deleted_by_selector() {
 #[test]
 fn a_pod_on_a_node_is_shown_terminating_before_it_goes() {
     let server = ApiServer::start().unwrap();
-    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"nodeName": "n"}});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+        "spec": {"nodeName": "n"}});
     server.create(pod).unwrap();
     let revision = server.resource_version();
     delete(&server, "/api/v1/namespaces/default/pods/p?gracePeriodSeconds=5");

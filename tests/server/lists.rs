@@ -10,7 +10,7 @@ use crate::client::{Http, get, get_as, names};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-pub fn map(name: &str) -> Value {
+pub(crate) fn map(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": name, "labels": {"n": name}}, "data": {"k": "v"}})
 }
@@ -203,6 +203,14 @@ fn the_form_follows_the_accept_header() {
     let protobuf = "application/vnd.kubernetes.protobuf";
     let (code, status) = get_as(&server, MAPS, protobuf);
     assert_eq!((code, &status["reason"]), (406, &json!("NotAcceptable")));
+}
+
+#[test]
+fn yaml_is_served_to_those_who_want_it() {
+    let server = server_with(&["a"]);
+    let answer = Http::connect(&server).ask("GET", MAPS, "Accept: application/yaml\r\n", b"");
+    assert_eq!((answer.code, answer.header("content-type")), (200, Some("application/yaml")));
+    assert_eq!(names(&answer.json()), ["a"], "JSON is YAML");
 }
 
 #[test]

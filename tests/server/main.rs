@@ -1,4 +1,5 @@
-//! The embedded API server, spoken to in raw HTTP so that nothing of the crate's own client is in play.
+//! The embedded API server, spoken to in raw HTTP so that nothing of the crate's own client is in
+//! play.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 

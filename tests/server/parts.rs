@@ -15,7 +15,8 @@ fn replicas_are_read_and_set_through_the_scale() {
     let server = ApiServer::start().unwrap();
     server
         .create(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
-            "spec": {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}}, "status": {"replicas": 1}}))
+            "spec": {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}},
+                "status": {"replicas": 1}}))
         .unwrap();
     let target = "/apis/apps/v1/namespaces/default/deployments/d/scale";
     let (code, mut scale) = get(&server, target);

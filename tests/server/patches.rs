@@ -57,7 +57,10 @@ fn a_strategic_patch_knows_the_keys_of_lists() {
 fn an_apply_creates_owns_and_conflicts() {
     let server = ApiServer::start().unwrap();
     let target = "/api/v1/namespaces/default/configmaps/c";
-    let config = |value: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"k": value}});
+    let config = |value: &str| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "c"}, "data": {"k": value}})
+    };
     let by = |who: &str, more: &str| format!("{target}?fieldManager={who}{more}");
     let apply = "apply-patch+yaml";
     let (code, object) = patch(&server, &by("one", ""), apply, &config("1"));

@@ -247,3 +247,18 @@ fn a_streamed_list_can_come_in_gzip_members() {
     }
     assert_eq!(get(&server, "/version").0, 200);
 }
+
+#[test]
+fn the_demo_is_alive() {
+    let server = ApiServer::demo().unwrap();
+    let mut maps = Watch::start(&server, MAPS);
+    assert_eq!(maps.brief(), "ADDED banner");
+    assert_eq!(maps.brief(), "ADDED settings");
+    assert_eq!(maps.brief(), "MODIFIED settings");
+    let mut pods = Watch::start(&server, "/api/v1/namespaces/kube-system/pods?watch=1");
+    let seen: Vec<String> = (0..4).map(|_| pods.brief()).collect();
+    assert_eq!(seen[..3], ["ADDED coredns-a", "ADDED coredns-b", "ADDED metrics-server-a"]);
+    assert_eq!(seen[3], "ADDED coredns-c", "pods come");
+    assert_eq!(server.list("apps/v1", "StatefulSet").len(), 2);
+    assert!(!server.list("apps/v1", "Deployment").is_empty());
+}

@@ -184,8 +184,10 @@ fn custom_resources_exist_as_long_as_their_definition() {
         "metadata": {"name": "widgets.example.com"},
         "spec": {"group": "example.com", "scope": "Namespaced",
             "names": {"kind": "Widget", "plural": "widgets"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}});
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object",
+                    "x-kubernetes-preserve-unknown-fields": true}}}]}});
     let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     let widgets = "/apis/example.com/v1/namespaces/default/widgets";
     assert_eq!(get(&server, widgets).0, 404);
@@ -202,12 +204,84 @@ fn custom_resources_exist_as_long_as_their_definition() {
     let (_, list) = get(&server, widgets);
     assert_eq!(list["kind"], "WidgetList");
     assert_eq!(list["items"][0]["kind"], "Widget", "custom resources have their kind in lists");
-    let mut unversioned = made.clone();
+    let mut unversioned = made;
     unversioned["metadata"].as_object_mut().unwrap().remove("resourceVersion");
     assert_eq!(ask(&server, "PUT", &format!("{widgets}/w"), &unversioned).0, 422);
     let (code, _) = ask(&server, "DELETE", &format!("{crds}/widgets.example.com"), &Value::Null);
     assert_eq!(code, 200);
     assert_eq!(get(&server, widgets).0, 404);
+}
+
+#[test]
+fn custom_resources_are_held_to_their_schema() {
+    let server = ApiServer::start().unwrap();
+    let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced",
+            "names": {"kind": "Widget", "plural": "widgets"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                    "spec": {"type": "object", "properties": {
+                        "size": {"type": "integer"}, "color": {"type": "string",
+                            "default": "red"}}}}}}}]}});
+    server.create(crd).unwrap();
+    let widgets = "/apis/example.com/v1/namespaces/default/widgets";
+    let widget = |name: &str, spec: Value| {
+        json!({"apiVersion": "example.com/v1", "kind": "Widget",
+        "metadata": {"name": name}, "spec": spec})
+    };
+    let object = widget("a", json!({"size": 1, "nope": 2})).to_string();
+    let mut http = Http::connect(&server);
+    let answer = http.ask("POST", widgets, "", object.as_bytes());
+    assert_eq!(answer.code, 201);
+    assert_eq!(answer.header("warning"), Some("299 - \"unknown field \\\"spec.nope\\\"\""));
+    assert_eq!(answer.json()["spec"], json!({"size": 1, "color": "red"}));
+    let strict = format!("{widgets}?fieldValidation=Strict");
+    let (code, status) = ask(&server, "POST", &strict, &widget("b", json!({"nope": 2})));
+    assert_eq!((code, &status["reason"]), (400, &json!("BadRequest")));
+    let (code, status) = ask(&server, "POST", widgets, &widget("b", json!({"size": "big"})));
+    assert_eq!((code, &status["reason"]), (422, &json!("Invalid")));
+    assert_eq!(status["details"]["causes"][0]["field"], "spec.size");
+}
+
+#[test]
+fn built_in_kinds_have_the_members_they_have() {
+    let server = ApiServer::start().unwrap();
+    let mut odd = map("a");
+    odd["nope"] = 1.into();
+    let answer = Http::connect(&server).ask("POST", MAPS, "", odd.to_string().as_bytes());
+    assert_eq!(answer.code, 201);
+    assert_eq!(answer.header("warning"), Some("299 - \"unknown field \\\"nope\\\"\""));
+    assert!(answer.json().get("nope").is_none());
+    odd["metadata"]["name"] = "b".into();
+    let (code, status) = ask(&server, "POST", &format!("{MAPS}?fieldValidation=Strict"), &odd);
+    assert_eq!(code, 400);
+    assert!(status["message"].as_str().unwrap().contains("unknown field \"nope\""), "{status}");
+    let mut wrong = deployment();
+    wrong["spec"]["replicas"] = "two".into();
+    let (code, status) = ask(&server, "POST", DEPLOYMENTS, &wrong);
+    assert_eq!((code, &status["reason"]), (400, &json!("BadRequest")));
+}
+
+#[test]
+fn what_is_deprecated_is_answered_with_a_warning() {
+    let server = ApiServer::start().unwrap();
+    let answer = Http::connect(&server).ask("GET", "/api/v1/endpoints", "", b"");
+    assert!(answer.header("warning").unwrap().starts_with("299 - \"v1 Endpoints is deprecated"));
+}
+
+#[test]
+fn an_object_is_read_in_the_words_of_each_version() {
+    let server = ApiServer::start().unwrap();
+    let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"},
+        "involvedObject": {"kind": "Pod", "name": "p"}, "message": "hello"});
+    server.create(event).unwrap();
+    let (_, list) = get(&server, "/apis/events.k8s.io/v1/namespaces/default/events");
+    assert_eq!(list["kind"], "EventList");
+    assert_eq!(list["items"][0]["note"], "hello");
+    assert_eq!(list["items"][0]["regarding"]["name"], "p");
+    let (_, event) = get(&server, "/api/v1/namespaces/default/events/e");
+    assert_eq!(event["message"], "hello");
 }
 
 #[test]
@@ -232,7 +306,7 @@ fn objects_are_reached_without_http_too() {
     let server = ApiServer::start().unwrap();
     let made = server.create(deployment()).unwrap();
     assert_eq!(made["status"]["replicas"], 7, "a fixture keeps its status");
-    assert_eq!(server.list("apps/v1", "Deployment"), [made.clone()]);
+    assert_eq!(server.list("apps/v1", "Deployment"), std::slice::from_ref(&made));
     assert_eq!(server.object("apps/v1", "Deployment", "default/d"), Some(made.clone()));
     assert!(server.create(deployment()).unwrap_err().is_already_exists());
     let mut changed = made;

@@ -205,6 +205,20 @@ fn when_the_caller_that_runs_the_plugin_is_stopped_the_next_one_runs_it() {
 }
 
 #[test]
+fn a_plugin_ends_with_the_call_that_runs_it() {
+    let (guarded, plugin) = (Guarded::new(""), Plugin::new());
+    plugin.script("exec sleep 60");
+    let stop = StopToken::new();
+    let client = guarded.client(&plugin).with_stop(&stop);
+    let call = spawn(move || client.get_raw("/"));
+    wait_until("the plugin runs", || plugin.runs() == 1);
+    assert!(plugin.is_running());
+    stop.stop();
+    assert!(matches!(call.join().unwrap(), Err(Error::Stopped)));
+    assert!(!plugin.is_running());
+}
+
+#[test]
 fn a_plugin_that_fails_is_quoted() {
     let (guarded, plugin) = (Guarded::new(""), Plugin::new());
     let client = guarded.client(&plugin);

@@ -190,7 +190,7 @@ fn encodings(config: impl FnOnce(&Server) -> Config) -> [String; 3] {
     let server = Server::plain(move |connection| {
         while let Some(request) = connection.read_request() {
             requests.lock().push(request);
-            connection.respond("200 OK", "", "{}");
+            connection.respond("200 OK", "", r#"{"kind":"ConfigMapList","items":[]}"#);
         }
     });
     let client = Client::new(config(&server)).unwrap();

@@ -8,7 +8,9 @@ mod interrupt;
 mod logs;
 mod plugin;
 mod pool;
+mod proxies;
 mod proxy;
+#[allow(dead_code, reason = "shared with the benchmark")]
 mod stall;
 mod support;
 mod tls;

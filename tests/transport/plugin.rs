@@ -35,7 +35,7 @@ impl Plugin {
         let directory = self.0.path("");
         let directory = directory.display();
         let text = format!(
-            "cd {directory}\nprintf %s \"$KUBERNETES_EXEC_INFO\" > info\necho >> runs\n{rest}\n"
+            "cd {directory}\nprintf %s \"$KUBERNETES_EXEC_INFO\" > info\necho $$ > pid\necho >> runs\n{rest}\n"
         );
         self.0.write("plugin", text);
     }
@@ -68,6 +68,12 @@ impl Plugin {
 
     pub(crate) fn runs(&self) -> usize {
         std::fs::read(self.0.path("runs")).map_or(0, |runs| runs.len())
+    }
+
+    /// Whether the process of the last run is there.
+    pub(crate) fn is_running(&self) -> bool {
+        let pid = std::fs::read_to_string(self.0.path("pid")).unwrap();
+        std::path::Path::new("/proc").join(pid.trim()).exists()
     }
 
     /// What it was told last.

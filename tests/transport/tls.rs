@@ -16,12 +16,8 @@ use crate::{
     },
 };
 
-fn serve(connection: &mut Connection) {
-    connection.serve();
-}
-
 fn server(leaf: &Leaf) -> Server {
-    Server::with_config(Authority::server_config(leaf), serve)
+    Server::with_config(Authority::server_config(leaf), Connection::serve)
 }
 
 /// What a call to `server` fails with, trusting `authority`.
@@ -83,7 +79,7 @@ fn the_server_name_of_the_configuration_is_sent_and_verified_in_place_of_the_hos
         std::sync::Arc::new(Sni(Mutex::default(), rustls::sign::CertifiedKey::new(chain, key)));
     let mut config = Authority::server_config(&leaf);
     config.cert_resolver = sni.clone();
-    let server = Server::with_config(config, serve);
+    let server = Server::with_config(config, Connection::serve);
 
     let without = failure(&server, &authority);
     assert!(without.contains("127.0.0.1") && without.contains("kube.example"), "{without}");
@@ -113,7 +109,7 @@ fn a_host_name_and_addresses_of_both_families_are_verified() {
         let config = std::sync::Arc::new(Authority::server_config(&leaf));
         let six = Server::start("[::1]:0", move |socket, over| {
             let session = rustls::ServerConnection::new(config.clone()).unwrap();
-            serve(&mut Connection::new(rustls::StreamOwned::new(session, socket), over));
+            Connection::new(rustls::StreamOwned::new(session, socket), over).serve();
         });
         check(&six, "[::1]");
     }
@@ -133,7 +129,7 @@ fn both_versions_of_tls_work_and_keep_one_connection_for_many_requests() {
             let mut session = rustls::ServerConnection::new(config.clone()).unwrap();
             session.complete_io(&mut socket).unwrap();
             *negotiated.lock() = session.protocol_version();
-            serve(&mut Connection::new(rustls::StreamOwned::new(session, socket), over));
+            Connection::new(rustls::StreamOwned::new(session, socket), over).serve();
         });
         server.authority = Some(authority.pem);
         let client = server.client();
@@ -147,7 +143,7 @@ fn both_versions_of_tls_work_and_keep_one_connection_for_many_requests() {
 
 #[test]
 fn the_process_wide_provider_of_cryptography_is_left_alone() {
-    let server = Server::tls(serve);
+    let server = Server::tls(Connection::serve);
     server.client().get_raw("/").unwrap();
     assert!(rustls::crypto::CryptoProvider::get_default().is_none());
 }
@@ -299,7 +295,7 @@ fn plain_http_behind_an_https_address_is_said_to_be_no_tls() {
 
 #[test]
 fn tls_behind_a_plain_http_address_is_said_to_be_tls() {
-    let server = Server::tls(serve);
+    let server = Server::tls(Connection::serve);
     let url = format!("http://{}", server.address);
     let error = client(Config::builder(&url).no_proxy()).get_raw("/").unwrap_err().to_string();
     assert!(error.contains("TLS") && error.contains("https"), "{error}");

@@ -150,10 +150,10 @@ impl TlsStream {
         if !hung_up {
             return error;
         }
-        match self.drain() {
-            Err(said) if said.get_ref().is_some_and(|said| said.is::<rustls::Error>()) => said,
-            _ => error,
-        }
+        let said = self.drain().err();
+        let is_tls =
+            |said: &io::Error| matches!(said.get_ref(), Some(e) if e.is::<rustls::Error>());
+        said.filter(is_tls).unwrap_or(error)
     }
 
     /// Takes in bytes from below, whole records or parts of them; 0 is the end of the lower stream.

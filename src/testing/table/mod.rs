@@ -183,7 +183,7 @@ fn custom_cell(column: &PrinterColumn, item: Item<'_>) -> Value {
         }
         ("number", Value::Number(n)) => n.as_f64().map_or(Value::Null, number),
         ("boolean", Value::Bool(_)) => value.clone(),
-        ("date", Value::String(text)) if time::parse_rfc3339(text).is_some() => {
+        ("date", Value::String(text)) if crate::rfc3339::parse(text).is_some() => {
             time::age(Some(text), item.now).into()
         }
         ("date", Value::String(_)) => "<invalid>".into(),

@@ -5,10 +5,7 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use super::cell::Item;
-use crate::testing::{
-    registry::ResourceDef,
-    time::{human_duration, parse_rfc3339},
-};
+use crate::testing::{registry::ResourceDef, time::human_duration};
 
 pub(super) fn pod(pod: Item<'_>) -> Vec<Value> {
     let summary = Summary::of(pod);
@@ -61,7 +58,7 @@ impl Restarts {
     fn add(&mut self, container: Item<'_>) {
         self.count += container.int("/restartCount");
         let finished = container.at("/lastState/terminated/finishedAt").as_str();
-        self.last = self.last.max(finished.and_then(parse_rfc3339));
+        self.last = self.last.max(finished.and_then(crate::rfc3339::parse));
     }
 
     fn text(self, now: SystemTime) -> String {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::cell::{Item, or};
-use crate::testing::time::{human_duration, parse_rfc3339};
+use crate::{rfc3339, testing::time::human_duration};
 
 const TEMPLATE: &str = "/spec/template/spec/containers";
 
@@ -59,7 +59,7 @@ pub(super) fn job(item: Item<'_>) -> Vec<Value> {
         None if parallelism > 1 => format!("{succeeded}/1 of {parallelism}"),
         None => format!("{succeeded}/1"),
     };
-    let time = |field: &str| item.at(field).as_str().and_then(parse_rfc3339);
+    let time = |field: &str| item.at(field).as_str().and_then(rfc3339::parse);
     let duration = time("/status/startTime").map(|start| {
         let end = time("/status/completionTime").unwrap_or(item.now);
         human_duration(end.duration_since(start).unwrap_or_default())

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 ///
 /// A leap second is taken for the second after it. `None` if it is not such a time, or one that
 /// the platform cannot express.
-pub(super) fn parse_rfc3339(text: &str) -> Option<SystemTime> {
+pub(crate) fn parse(text: &str) -> Option<SystemTime> {
     let (date, rest) = text.split_at_checked(10)?;
     let time = rest.strip_prefix(['T', 't', ' '])?;
     let [year, month, day] = numbers(date, b'-', [4, 2, 2])?;
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     fn unix(text: &str) -> Option<f64> {
-        let time = parse_rfc3339(text)?;
+        let time = parse(text)?;
         Some(match time.duration_since(UNIX_EPOCH) {
             Ok(after) => after.as_secs_f64(),
             Err(before) => -before.duration().as_secs_f64(),
@@ -129,7 +129,7 @@ mod tests {
         ] {
             assert_eq!(unix(text), Some(seconds), "{text}");
         }
-        let nanos = parse_rfc3339("1970-01-01T00:00:00.1234567899Z").unwrap();
+        let nanos = parse("1970-01-01T00:00:00.1234567899Z").unwrap();
         assert_eq!(nanos.duration_since(UNIX_EPOCH).unwrap().as_nanos(), 123_456_789);
     }
 
@@ -156,7 +156,7 @@ mod tests {
             "2026-01-01T+1:00:00Z",
             "2026-01-01\u{e9}00:00:00Z",
         ] {
-            assert_eq!(parse_rfc3339(text), None, "{text}");
+            assert_eq!(parse(text), None, "{text}");
         }
     }
 }
