@@ -15,11 +15,6 @@ mod turns;
 mod warning;
 mod watch;
 
-#[cfg(feature = "_fuzz")]
-pub(crate) mod fuzzing {
-    pub(crate) use super::{list::cut_list, watch::parse as parse_frame};
-}
-
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, de::DeserializeOwned};
@@ -228,4 +223,10 @@ pub struct ServerVersion {
     pub git_version: String,
     /// Operating system and architecture.
     pub platform: String,
+}
+
+/// What the fuzz targets reach that nothing else outside this module does.
+#[cfg(feature = "_fuzz")]
+pub(crate) mod fuzzing {
+    pub(crate) use super::{list::cut_list, watch::parse as parse_frame};
 }

@@ -211,7 +211,8 @@ impl HttpResponse {
     }
 
     pub(crate) fn headers(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
+        let values = self.headers.get_all(name).iter();
+        values.filter_map(|value| std::str::from_utf8(value.as_bytes()).ok())
     }
 }
 
