@@ -106,6 +106,8 @@ mod yaml;
 #[cfg_attr(docsrs, doc(cfg(feature = "k8s-openapi")))]
 pub use k8s_openapi;
 
+#[doc(hidden)]
+pub use crate::object::Shape;
 pub use crate::{
     client::{
         Api, ApiGroup, Bookmark, Client, DeleteOptions, Deletion, DiscoveredResource, Discovery,
@@ -119,9 +121,9 @@ pub use crate::{
         StatusDetails, StatusMeta, TransportError,
     },
     informer::{
-        Event, EventHandler, FilteringHandler, HandlerFuncs, HandlerOutput, HandlerStatus,
-        InformerState, InformerStatus, Registration, RegistrationGuard, SharedInformer,
-        SharedInformerBuilder,
+        Controller, ControllerBuilder, Event, EventHandler, FilteringHandler, HandlerFuncs,
+        HandlerOutput, HandlerStatus, Informer, InformerState, InformerStatus, Registration,
+        RegistrationGuard, Running, SharedInformer, SharedInformerBuilder,
     },
     object::{
         ApiResource, Body, Decoded, DynamicObject, GroupVersionKind, GroupVersionResource, Labels,

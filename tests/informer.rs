@@ -7,12 +7,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+use k8s_openapi::api::core::v1::ConfigMap;
 use kinformer::{
     Backoff, Client, DynamicObject, Error, Event, InformerState, ListWatch, Object, SharedInformer,
-    SharedInformerBuilder, cache::Deleted, cache::Indexers, labels,
+    SharedInformerBuilder,
+    cache::Deleted,
+    cache::Indexers,
+    labels,
     testing::{ApiServer, Fault, Verb, When},
 };
-use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -258,7 +261,10 @@ fn objects_are_pruned_and_transformed_before_anybody_sees_them() {
             Ok(())
         })
         .indexers(Indexers::new().with("keys", |map: &Object<ConfigMap>| {
-            map.get().map_or_else(|_| vec![], |map| map.data.iter().flatten().map(|(k, _)| k.clone()).collect())
+            map.get().map_or_else(
+                |_| vec![],
+                |map| map.data.iter().flatten().map(|(k, _)| k.clone()).collect(),
+            )
         }))
         .build()
         .unwrap();

@@ -1,25 +1,24 @@
 //! What an informer is made of, without the handles.
 
 use std::{
-    io,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use super::{
+    controller::Controller,
     processor::Processor,
     signal::Signal,
     status::{HandlerStatus, InformerState, InformerStatus},
 };
 use crate::{
-    cache::{DeltaFifo, Indexer, Pop, ThreadSafeStore, panic_text},
+    cache::{DeltaFifo, Indexer, ThreadSafeStore, panic_text},
     error::{Error, Result},
     object::{ApiResource, DynamicObject, Object},
-    reflector::{Progress, Reflector},
-    stop::{Interrupt, StopToken},
+    reflector::ReflectorBuilder,
+    stop::StopToken,
     sync::Mutex,
-    thread,
 };
 
 /// The parts of an informer, shared by its threads and its handles.
@@ -29,9 +28,8 @@ pub(super) struct Core {
     pub(super) fifo: Arc<DeltaFifo<Object>>,
     pub(super) store: Arc<ThreadSafeStore<Object>>,
     pub(super) indexer: Indexer<Object>,
-    pub(super) processor: Processor,
-    reflector: Reflector<DynamicObject>,
-    progress: Arc<Progress>,
+    pub(super) processor: Arc<Processor>,
+    controller: Controller<DynamicObject>,
     pub(super) signal: Arc<Signal>,
     pub(super) stop: StopToken,
     state: Mutex<InformerState>,
@@ -43,7 +41,7 @@ pub(super) struct Parts {
     pub(super) name: String,
     pub(super) fifo: Arc<DeltaFifo<Object>>,
     pub(super) store: Arc<ThreadSafeStore<Object>>,
-    pub(super) reflector: Reflector<DynamicObject>,
+    pub(super) reflector: ReflectorBuilder<DynamicObject>,
     pub(super) resync: Option<Duration>,
 }
 
@@ -51,20 +49,32 @@ impl Core {
     pub(super) fn new(parts: Parts) -> Self {
         let Parts { resource, name, fifo, store, reflector, resync } = parts;
         let signal = Arc::new(Signal::default());
+        let plural = resource.plural().to_owned();
+        let processor =
+            Arc::new(Processor::new(plural.clone(), store.clone(), resync, signal.clone()));
+        let (applying, asking, asked) = (processor.clone(), processor.clone(), processor.clone());
+        let (queue, synced, changed) = (fifo.clone(), processor.clone(), signal.clone());
+        let controller = Controller::with_reflector(reflector, fifo.clone(), move |popped| {
+            applying.apply(popped);
+            Ok(())
+        })
+        .thread_name(plural)
+        .schedule(move || asking.check_period(), move |now| asked.should_resync(now))
+        .after_each(move || {
+            if !synced.is_synced() && queue.has_synced() {
+                synced.set_synced();
+            }
+            changed.changed_for_waiters();
+        })
+        .build();
         Self {
-            processor: Processor::new(
-                resource.plural().to_owned(),
-                store.clone(),
-                resync,
-                signal.clone(),
-            ),
             indexer: Indexer::over(store.clone()),
-            progress: reflector.progress.clone(),
             resource,
             name,
             fifo,
             store,
-            reflector,
+            processor,
+            controller,
             signal,
             stop: StopToken::new(),
             state: Mutex::new(InformerState::NotStarted),
@@ -105,10 +115,15 @@ impl Core {
 
     /// Runs until stopped: the reflector on a thread of its own, the rest on this one.
     pub(super) fn run(&self) {
-        let result = catch_unwind(AssertUnwindSafe(|| self.reflect_and_apply()));
-        let failure = match result {
+        let run = || {
+            self.processor.start().map_err(|error| {
+                Error::invalid("informer", format!("no thread can be started: {error}"))
+            })?;
+            self.controller.run(&self.stop)
+        };
+        let failure = match catch_unwind(AssertUnwindSafe(run)) {
             Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(format!("no thread could be started: {error}")),
+            Ok(Err(error)) => Some(error.to_string()),
             Err(panic) => Some(format!("a panic: {}", panic_text(&*panic))),
         };
         self.stop.stop();
@@ -126,57 +141,10 @@ impl Core {
         self.signal.changed();
     }
 
-    fn reflect_and_apply(&self) -> io::Result<()> {
-        self.processor.start()?;
-        std::thread::scope(|scope| {
-            let name = format!("r:{}", self.resource.plural());
-            let reflector = thread::spawn_scoped(&name, scope, || self.reflector.run(&self.stop))?;
-            // Closing the queue wakes this thread; registering fails if the stop is past.
-            let closing = self.stop.on_stop(Arc::new(Close(self.fifo.clone())));
-            if closing.is_err() {
-                self.fifo.close();
-            }
-            self.apply_changes(|| reflector.is_finished());
-            self.stop.stop();
-            drop(closing);
-            match reflector.join() {
-                Ok(()) => Ok(()),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        })
-    }
-
-    fn apply_changes(&self, reflector_is_gone: impl Fn() -> bool) {
-        /// How often to look whether the reflector is still there: it ends early only by a panic.
-        const LOOK: Duration = Duration::from_secs(1);
-        let mut next_resync = self.processor.check_period().map(|period| Instant::now() + period);
-        while !self.stop.is_stopped() {
-            let look = Instant::now() + LOOK;
-            let deadline = next_resync.map_or(look, |next| next.min(look));
-            match self.fifo.pop_with_until(Some(deadline), |popped| self.processor.apply(popped)) {
-                Pop::Processed(()) | Pop::Synced => {}
-                Pop::TimedOut if reflector_is_gone() => return,
-                Pop::TimedOut => {}
-                Pop::Closed => return,
-            }
-            if !self.processor.is_synced() && self.fifo.has_synced() {
-                self.processor.set_synced();
-            }
-            self.signal.changed_for_waiters();
-            let now = Instant::now();
-            if next_resync.is_some_and(|next| now >= next) {
-                next_resync = self.processor.check_period().map(|period| now + period);
-                if self.processor.should_resync(now) {
-                    self.fifo.resync();
-                }
-            }
-        }
-    }
-
     pub(super) fn status(&self) -> InformerStatus {
         let now = Instant::now();
         let age = |since: Instant| now.saturating_duration_since(since);
-        let activity = self.progress.activity();
+        let activity = self.controller.reflector().progress.activity();
         let handlers = self.processor.listeners().into_iter().map(|listener| HandlerStatus {
             name: listener.name.clone(),
             pending: listener.pending(),
@@ -205,16 +173,7 @@ impl Core {
     /// How far the store has come.
     pub(super) fn applied_version(&self) -> String {
         // Taken before the queue is looked at: what it says has then been queued.
-        let seen = self.progress.activity().resource_version;
+        let seen = self.controller.reflector().progress.activity().resource_version;
         if self.fifo.is_idle() { seen } else { self.processor.applied_version() }
-    }
-}
-
-/// Closes the queue at the stop.
-struct Close(Arc<DeltaFifo<Object>>);
-
-impl Interrupt for Close {
-    fn interrupt(&self) {
-        self.0.close();
     }
 }

@@ -15,9 +15,11 @@
 //! 7. A handler that takes its time delays nobody but itself: events wait for it, without limit.
 //! 8. After an informer has stopped, no handler is called.
 
+mod controller;
 mod core;
 mod handler;
 mod listener;
+mod plain;
 mod processor;
 mod registration;
 mod signal;
@@ -35,7 +37,9 @@ use serde::Serialize;
 
 use self::core::{Core, Parts};
 pub use self::{
+    controller::{Controller, ControllerBuilder, Running},
     handler::{Event, EventHandler, FilteringHandler, HandlerFuncs, HandlerOutput},
+    plain::Informer,
     registration::{Registration, RegistrationGuard},
     status::{HandlerStatus, InformerState, InformerStatus},
 };
@@ -238,7 +242,6 @@ impl<K: 'static> SharedInformerBuilder<K> {
         if let Some(limit) = self.silence {
             reflector = reflector.watch_silence(limit);
         }
-        let reflector = reflector.build();
         let core = Core::new(Parts { resource, name, fifo, store, reflector, resync: self.resync });
         let owner = Owner { core: Arc::new(core), thread: Mutex::new(None) };
         Ok(SharedInformer { owner: Arc::new(owner), kind: PhantomData })

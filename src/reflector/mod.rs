@@ -24,7 +24,7 @@ use self::{
     next::{Next, Report, Session, Stage},
 };
 pub(crate) use self::{
-    progress::{Activity, Progress, describe},
+    progress::{Progress, describe},
     source::Erased,
 };
 use crate::{
@@ -176,6 +176,10 @@ impl<K: 'static> ReflectorBuilder<K> {
     pub fn on_error(mut self, handler: impl Fn(&Error) + Send + Sync + 'static) -> Self {
         self.options.on_error = Some(Arc::new(handler));
         self
+    }
+
+    pub(crate) fn resource(&self) -> &str {
+        self.source.resource().plural()
     }
 
     pub(crate) fn shared_on_error(mut self, handler: Option<ErrorHandler>) -> Self {
