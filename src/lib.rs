@@ -84,6 +84,9 @@ pub mod cache;
 mod client;
 pub mod config;
 mod error;
+#[cfg(feature = "_fuzz")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod json;
 mod object;
 pub mod selector;

@@ -12,6 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("client", &["config", "error", "json", "object", "selector", "stop", "thread", "yaml"]),
     ("config", &["error", "stop", "thread", "yaml"]),
     ("error", &[]),
+    ("fuzzing", &["cache", "error", "object", "selector"]),
     ("json", &[]),
     ("object", &["error", "json"]),
     ("selector", &["error"]),

@@ -1,0 +1,29 @@
+//! What `fuzz/` runs, and the property tests with it: each part does something with the real thing and
+//! with a model of it that is too simple to be wrong, and panics where they differ.
+//!
+//! Behind the feature `_fuzz`, and no part of the interface.
+
+pub mod delta_fifo;
+pub mod labels;
+pub mod store_index;
+
+/// Random bytes as a source of decisions; zeros when they run out.
+#[derive(Debug)]
+struct Choices<'a>(&'a [u8]);
+
+impl Choices<'_> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn byte(&mut self) -> u8 {
+        let Some((&first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        first
+    }
+
+    /// One of the numbers below `limit`.
+    fn below(&mut self, limit: u8) -> u8 {
+        self.byte() % limit
+    }
+}
