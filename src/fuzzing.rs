@@ -3,9 +3,15 @@
 //!
 //! Behind the feature `_fuzz`, and no part of the interface.
 
-pub mod delta_fifo;
-pub mod labels;
-pub mod store_index;
+mod delta_fifo;
+mod labels;
+mod store_index;
+
+pub use self::{
+    delta_fifo::delta_fifo,
+    labels::labels,
+    store_index::{store_index, store_index_with_panics},
+};
 
 /// Random bytes as a source of decisions; zeros when they run out.
 #[derive(Debug)]

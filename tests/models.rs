@@ -27,7 +27,7 @@ fn key(item: &Item) -> &'static str {
 /// Runs a model under random schedules, and under schedules with few, well placed, changes of thread.
 fn check(model: fn()) {
     let schedules = std::env::var("KINF_SCHEDULES").ok().and_then(|n| n.parse().ok());
-    let schedules = schedules.unwrap_or(10_000);
+    let schedules = schedules.unwrap_or(40_000);
     let config = || {
         let mut config = Config::new();
         config.stack_size = 0x2_0000;

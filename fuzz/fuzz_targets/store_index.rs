@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| kinformer::fuzzing::store_index::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| kinformer::fuzzing::store_index(data));

@@ -65,7 +65,7 @@ struct Thing {
 const KEYS: u8 = 5;
 
 /// Does what the bytes say.
-pub fn run(data: &[u8]) {
+pub fn delta_fifo(data: &[u8]) {
     let mut choices = Choices(data);
     let setup = choices.byte();
     let setup = Setup {
@@ -343,10 +343,12 @@ impl Run<'_> {
             let queued = self.fifo.get_by_key(&name(key)).map(|deltas| to_vec(&deltas));
             let expected = self.model.queue.iter().find(|entry| entry.key == key);
             assert_eq!(
-                queued,
-                expected.map(|entry| entry.deltas.clone()),
-                "invariant 1: a key is in line if and only if it has deltas"
+                queued.is_some(),
+                expected.is_some(),
+                "invariant 1: key-{key} is in line if and only if it has deltas"
             );
+            let expected = expected.map(|entry| &entry.deltas);
+            assert_eq!(queued.as_ref(), expected, "what is told of key-{key}");
             if let Some(deltas) = queued {
                 assert!(!deltas.is_empty(), "invariant 1: no empty deltas");
                 let twice = deltas.windows(2).any(|pair| pair.iter().all(Delta::is_deleted));

@@ -26,7 +26,7 @@ const OPERATORS: [Operator; 9] = [
 type Labels = BTreeMap<String, String>;
 
 /// Does what the bytes say; and reads them as a selector, whatever they are.
-pub fn run(data: &[u8]) {
+pub fn labels(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data)
         && let Ok(selector) = parse(text)
     {
@@ -34,7 +34,7 @@ pub fn run(data: &[u8]) {
     }
     let mut choices = Choices(data);
     let requirements: Vec<_> = (0..choices.below(4)).map(|_| Plain::choose(&mut choices)).collect();
-    let sets: Vec<_> = (0..choices.below(8)).map(|_| labels(&mut choices)).collect();
+    let sets: Vec<_> = (0..choices.below(8)).map(|_| label_set(&mut choices)).collect();
     let spaces = choices.byte();
     let text = requirements.iter().map(|r| r.print(spaces)).collect::<Vec<_>>().join(",");
     let parsed = parse(&text);
@@ -80,7 +80,7 @@ fn lists_what_matches(selector: &Selector, sets: &[Labels]) {
     }
 }
 
-fn labels(choices: &mut Choices<'_>) -> Labels {
+fn label_set(choices: &mut Choices<'_>) -> Labels {
     let some = KEYS.iter().filter_map(|key| {
         let value = VALUES.get(usize::from(choices.below(10)))?;
         Some(((*key).to_owned(), (*value).to_owned()))

@@ -16,7 +16,7 @@ const KEYS: u8 = 12;
 const VALUES: u8 = 6;
 
 /// Does what the bytes say.
-pub fn run(data: &[u8]) {
+pub fn store_index(data: &[u8]) {
     let mut choices = Choices(data);
     let first = choices.below(INDICES as u8 + 1);
     let mut named: Vec<usize> = (0..first.into()).collect();
@@ -152,7 +152,7 @@ fn sorted<T: Ord>(items: impl IntoIterator<Item = T>) -> Vec<T> {
 }
 
 /// The same with index functions that panic, which a fuzzer would take for a finding.
-pub fn run_with_panics(data: &[u8]) {
+pub fn store_index_with_panics(data: &[u8]) {
     let mut choices = Choices(data);
     let indexers = Indexers::new().with("some", |thing: &Vec<u8>| {
         assert!(!thing.contains(&0), "zero");
