@@ -11,9 +11,11 @@ pub(crate) use self::checked::{Condvar, Mutex, MutexGuard, RwLock};
 
 /// shuttle's locks with the interface of parking_lot's, as far as it is used here.
 #[cfg(shuttle)]
+#[allow(dead_code, reason = "the interface is whole, whoever uses what of it")]
 mod checked {
     use std::{
         ops::{Deref, DerefMut},
+        sync::PoisonError,
         time::Instant,
     };
 
@@ -31,7 +33,7 @@ mod checked {
         }
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-            MutexGuard(Some(self.0.lock().unwrap_or_else(sync::PoisonError::into_inner)))
+            MutexGuard(Some(self.0.lock().unwrap_or_else(PoisonError::into_inner)))
         }
     }
 
@@ -58,11 +60,11 @@ mod checked {
         }
 
         pub(crate) fn read(&self) -> sync::RwLockReadGuard<'_, T> {
-            self.0.read().unwrap_or_else(sync::PoisonError::into_inner)
+            self.0.read().unwrap_or_else(PoisonError::into_inner)
         }
 
         pub(crate) fn write(&self) -> sync::RwLockWriteGuard<'_, T> {
-            self.0.write().unwrap_or_else(sync::PoisonError::into_inner)
+            self.0.write().unwrap_or_else(PoisonError::into_inner)
         }
     }
 
@@ -92,7 +94,7 @@ mod checked {
 
         pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
             let waiting = guard.0.take().expect("not waiting");
-            let woken = self.0.wait(waiting).unwrap_or_else(sync::PoisonError::into_inner);
+            let woken = self.0.wait(waiting).unwrap_or_else(PoisonError::into_inner);
             guard.0 = Some(woken);
         }
 

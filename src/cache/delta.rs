@@ -103,8 +103,8 @@ impl<T> Deltas<T> {
     pub(super) fn push(&mut self, delta: Delta<T>) {
         let last = self.rest.last_mut().unwrap_or(&mut self.first);
         match (&*last, &delta) {
-            (Delta::Deleted(Deleted::Known(_)), Delta::Deleted(_)) => {}
-            (Delta::Deleted(Deleted::FinalStateUnknown { .. }), Delta::Deleted(_)) => *last = delta,
+            (Delta::Deleted(Deleted::Known(_)), Delta::Deleted(_)) if !cfg!(kinf_bug = "2") => {}
+            (Delta::Deleted(_), Delta::Deleted(_)) => *last = delta,
             _ => self.rest.push(delta),
         }
     }

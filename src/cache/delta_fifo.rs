@@ -214,9 +214,8 @@ impl<T: Clone + 'static> DeltaFifo<T> {
         }
         let mut state = self.state.lock();
         for key in self.options.known_keys(&state) {
-            if !state.is_queued(&key)
-                && let Some(object) = self.options.known_object(&state, &key)
-            {
+            let has_news = state.is_queued(&key) && !cfg!(kinf_bug = "3");
+            if !has_news && let Some(object) = self.options.known_object(&state, &key) {
                 state.enqueue(key, Delta::Sync(object));
             }
         }
@@ -283,8 +282,11 @@ impl<T: Clone + 'static> DeltaFifo<T> {
             Work::Closed => return Pop::Closed,
             Work::TimedOut => return Pop::TimedOut,
         }
-        let Some(Taken { popped, counted }) = state.take() else { return Pop::Closed };
+        let Some(Taken { popped, mut counted }) = state.take() else { return Pop::Closed };
         let id = state.begin(&popped);
+        if cfg!(kinf_bug = "5") {
+            state.settle(mem::take(&mut counted));
+        }
         drop(state);
         // Also if `process` panics.
         let _processed = Processing { fifo: self, id, counted };
@@ -630,6 +632,9 @@ impl<T> State<T> {
 
     /// What becomes of the object that a consumer works on: `None` if it works on none of this key.
     fn in_process(&self, key: &ObjectKey) -> Option<Option<&T>> {
+        if cfg!(kinf_bug = "1") {
+            return None;
+        }
         // The latest counts, should several consumers have taken the same key one after the other.
         let found = self.in_process.iter().rev().find(|object| object.key == *key)?;
         Some(found.object.as_ref())

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{error::Error, object::ObjectKey, sync::RwLock};
 
-/// How many objects a new index takes in while the lock is held.
-const BACKFILL: usize = 256;
+/// How many objects a new index takes in while the lock is held; one in models, which have few.
+const BACKFILL: usize = if cfg!(shuttle) { 1 } else { 256 };
 
 /// Objects by key, with any number of indices, for any number of threads.
 ///

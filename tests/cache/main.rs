@@ -6,6 +6,7 @@ mod delta_fifo;
 mod index;
 mod lister;
 mod processing;
+mod properties;
 mod replace;
 mod store;
 
