@@ -8,6 +8,7 @@ mod fingerprint;
 mod index;
 mod key_table;
 mod lister;
+mod pending;
 mod replace;
 mod store;
 mod thread_safe_store;

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use super::{
     delta::{Deleted, Delta},
-    delta_fifo::{DeltaFifo, Options, State},
+    delta_fifo::{DeltaFifo, Options},
+    pending::State,
 };
 use crate::{error::Result, object::ObjectKey};
 
