@@ -1,43 +1,31 @@
-//! Lists the StatefulSets of a cluster and watches them for a while.
+//! Scenario 1: an informer of StatefulSets whose changes are printed, and a lister over its cache.
 //!
 //! `cargo run --release --example quickstart`: talks to your cluster, or to the embedded API server if
 //! there is none.
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::StatefulSet;
-use kinformer::{ListOptions, Result, WatchEvent};
+use kinformer::{ListWatch, Result, SharedInformer, StopToken, labels};
 
 fn main() -> Result<()> {
     let cluster = common::Cluster::find()?;
-    let client = &cluster.client;
-    println!("Kubernetes {}", client.server_version()?.git_version);
+    let source = ListWatch::<StatefulSet>::from_client(&cluster.client, None);
+    let sets = SharedInformer::builder(source).resync(Duration::from_secs(30)).build()?;
+    sets.on_event(|event| println!("{event}"))?;
+    sets.start()?;
+    sets.wait_for_sync(Duration::from_secs(30))?;
 
-    let sets = client.api::<StatefulSet>();
-    let list = sets.list(&ListOptions::new())?;
-    for set in &list.items {
-        let replicas = set.get()?.spec.replicas.unwrap_or(1);
-        println!("{} {} {} replicas", set.api_version(), set, replicas);
+    for set in sets.lister().namespace("default").list(&labels::everything()) {
+        println!("{} {} {}", set.api_version(), set.name(), set.get()?.spec.replicas.unwrap_or(1));
     }
 
-    let mut from = ListOptions::new().resource_version(list.metadata.resource_version);
-    if cluster.embedded.is_some() {
-        // There is nobody to press Ctrl-C: the server ends the watch.
-        from = from.timeout_seconds(3);
-    }
-    let mut seen = BTreeMap::new();
-    for event in sets.watch(&from)? {
-        let (what, set) = match event? {
-            WatchEvent::Added(set) => ("added", set),
-            WatchEvent::Modified(set) => ("modified", set),
-            WatchEvent::Deleted(set) => ("deleted", set),
-            _ => continue,
-        };
-        println!("{what} {set} at {}", set.resource_version());
-        *seen.entry(what).or_insert(0) += 1;
-    }
-    println!("watched: {seen:?}");
+    // On the embedded server there is nobody to press Ctrl-C.
+    let limit = if cluster.embedded.is_some() { Duration::from_secs(3) } else { Duration::MAX };
+    let _ = StopToken::new().wait_timeout(limit);
+    println!("{}", sets.status());
+    sets.stop();
     Ok(())
 }

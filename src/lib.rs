@@ -1,19 +1,24 @@
-//! A Kubernetes client on plain threads: no async runtime, blocking calls that can be interrupted.
+//! Kubernetes client and informers on plain threads: no async runtime, blocking calls that can be
+//! interrupted.
 //!
 //! For programs that have no tokio and want none: agents, proxies, command-line tools, databases,
-//! policy engines. Informers in the manner of client-go are being built on top of it.
+//! policy engines.
 //!
 //! ```no_run
+//! use std::time::Duration;
 //! use k8s_openapi::api::core::v1::Pod;
-//! use kinformer::{Client, ListOptions, labels};
+//! use kinformer::{Client, ListWatch, SharedInformer, labels};
 //!
 //! fn main() -> kinformer::Result<()> {
 //!     let client = Client::try_default()?; // KUBECONFIG, in-cluster, ~/.kube/config
-//!     let pods = client.api::<Pod>().namespace("default");
-//!     for pod in pods.list(&ListOptions::new().labels(labels::parse("app in (web, api)")?))? {
-//!         println!("{} on {:?}", pod.name(), pod.get()?.spec.as_ref().and_then(|s| s.node_name.clone()));
+//!     let pods = SharedInformer::builder(ListWatch::<Pod>::from_client(&client, None)).build()?;
+//!     pods.on_event(|event| println!("{event}"))?;
+//!     pods.start()?;
+//!     pods.wait_for_sync(Duration::from_secs(30))?; // the error says why not
+//!     for pod in pods.lister().list(&labels::parse("app in (web, api)")?) {
+//!         println!("{} {}", pod.api_version(), pod.key());
 //!     }
-//!     Ok(())
+//!     Ok(()) // dropping the informer stops it
 //! }
 //! ```
 //!
@@ -27,15 +32,19 @@
 //!   its body decoded when you ask. Any type that serde can read will do as its type; one of three
 //!   fields decodes ten times faster than a whole k8s-openapi `Pod`.
 //! - [`Watch`] is a blocking iterator over events. [`Discovery`] knows what the server serves.
+//! - [`SharedInformer`] keeps a [cache](cache) of objects up to date and tells handlers of every change;
+//!   [`cache::Lister`] reads it. It is made of a [`Reflector`], a [`cache::DeltaFifo`] and a
+//!   [`Controller`], which can be had one by one.
 //! - [`StopToken`] ends blocking calls from another thread, in about a millisecond, whatever they are
 //!   blocked in.
 //! - [`labels`] and [`fields`] select objects.
 //!
 //! # Threads
 //!
-//! Calls run on the thread that makes them. The library starts a thread only to look up a host name
-//! (`kinf-dns`) and to read the output of a credential plugin. There are no global variables and no
-//! signal handlers.
+//! Calls run on the thread that makes them. An informer that runs has one thread that talks to the server
+//! (`kinf-r:pods`), one that applies changes (`kinf-p:pods`) and one for each handler (`kinf-h:pods/0`).
+//! Besides, a thread is started to look up a host name (`kinf-dns`) and to read the output of a
+//! credential plugin. There are no global variables and no signal handlers.
 //!
 //! # Coming from client-go
 //!
@@ -46,10 +55,13 @@
 //! | `discovery`, `restmapper` | [`Client::discovery`] |
 //! | `context.Context`, stop channels | [`StopToken`] with [`Client::with_stop`] |
 //! | `errors.IsNotFound(err)` | [`Error::is_not_found`] |
+//! | `cache.SharedIndexInformer`, `cache.Reflector`, `cache.DeltaFIFO` | [`SharedInformer`], [`Reflector`], [`cache::DeltaFifo`] |
 //! | client-side rate limit of 5 requests a second | none: servers have priority and fairness |
 //!
 //! # Known limits
 //!
+//! - A cache is behind the server, by milliseconds or, when that cannot be reached, by more: see
+//!   [`SharedInformer::status`]. Events wait for a slow handler without limit.
 //! - HTTP/1.1: every watch has its own TCP connection. JSON only.
 //! - The platform's name resolver cannot be interrupted. A stopped call returns at once all the same; the
 //!   thread that waits for the resolver ends when that gives up.
