@@ -4,7 +4,11 @@ use std::{io, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{call::Call, core::Core, delete::DeleteOptions, server::ApiServer};
+use crate::testing::{
+    server::ApiServer,
+    shared::Core,
+    write::{Call, DeleteOptions},
+};
 
 /// How often something changes.
 const STEP: Duration = Duration::from_millis(300);

@@ -4,7 +4,11 @@ use std::io;
 
 use serde_json::{Value, json};
 
-use super::{call::Call, modify, registry::ResourceDef, server::ApiServer};
+use crate::testing::{
+    kinds::ResourceDef,
+    server::ApiServer,
+    write::{Call, patch},
+};
 
 const NAMESPACES: usize = 20;
 const NODES: usize = 100;
@@ -91,7 +95,7 @@ fn template(def: &ResourceDef, call: &Call) -> Value {
         "spec": spec(),
     });
     let mut object = written;
-    modify::track(
+    patch::track(
         None,
         &mut object,
         def,
@@ -100,7 +104,7 @@ fn template(def: &ResourceDef, call: &Call) -> Value {
     );
     let before = object.clone();
     object["status"] = status();
-    modify::track(
+    patch::track(
         Some(&before),
         &mut object,
         def,

@@ -13,17 +13,17 @@ use parking_lot::Mutex;
 use rustls::ServerConnection;
 use serde_json::{Value, json};
 
-use super::{
-    call::Call,
-    connection,
-    core::{Core, Settings},
-    fault::{Fault, When},
-    requests::SeenRequest,
-    store::State,
-    tls::Certificates,
-    wire::Wire,
+use crate::{
+    config::Config,
+    testing::{
+        faults::{Fault, When},
+        http::{Certificates, SeenRequest, Wire, connection},
+        shared::{Core, Settings},
+        store::State,
+        write::Call,
+    },
+    thread,
 };
-use crate::{config::Config, thread};
 
 /// A Kubernetes API server inside the process; see the [module](super) for what it is like.
 ///

@@ -1,0 +1,20 @@
+//! The wire: connections, TLS, requests and replies of HTTP/1.1.
+
+pub(super) mod body;
+pub(super) mod connection;
+pub(super) mod negotiation;
+mod reply;
+mod request;
+mod request_log;
+mod tls;
+mod wire;
+
+pub use self::request_log::SeenRequest;
+pub(super) use self::{
+    negotiation::{Shape, View},
+    reply::{Body, ListBody, Reply},
+    request::Request,
+    request_log::RequestLog,
+    tls::Certificates,
+    wire::{Ending, Script, Wire},
+};
