@@ -11,7 +11,7 @@ use crate::{
         kinds::ResourceDef,
         server::ApiServer,
         store::{Scope, State, storage},
-        write::{Call, DeleteOptions, Removal, metadata},
+        write::{DeleteOptions, Removal, WriteContext, metadata},
     },
 };
 
@@ -41,7 +41,7 @@ impl ApiServer {
     pub fn create(&self, object: Value) -> Result<Value> {
         self.change(|state| {
             let (def, namespace) = place(state, &object)?;
-            let stored = state.create(&def, Some(&namespace), object, &Call::direct())?;
+            let stored = state.create(&def, Some(&namespace), object, &WriteContext::direct())?;
             Ok(stored.value(&def))
         })
     }
@@ -54,8 +54,9 @@ impl ApiServer {
         self.change(|state| {
             let (def, namespace) = place(state, &object)?;
             let name = metadata::text(&object, "name");
-            let call = Call::direct();
-            let (stored, _) = state.update(&def, Some(&namespace), &name, None, object, &call)?;
+            let context = WriteContext::direct();
+            let (stored, _) =
+                state.update(&def, Some(&namespace), &name, None, object, &context)?;
             Ok(stored.value(&def))
         })
     }
@@ -80,7 +81,7 @@ impl ApiServer {
             let def = find(state, api_version, kind)?;
             let (namespace, name) = key.split_once('/').unwrap_or(("", key));
             let options = DeleteOptions::default();
-            match state.delete(&def, Some(namespace), name, &options, &Call::direct())? {
+            match state.delete(&def, Some(namespace), name, &options, &WriteContext::direct())? {
                 Removal::Gone(_) | Removal::Pending(_) => Ok(()),
             }
         })
@@ -89,7 +90,7 @@ impl ApiServer {
     /// An object by its key, `namespace/name` or `name`.
     #[must_use]
     pub fn object(&self, api_version: &str, kind: &str, key: &str) -> Option<Value> {
-        self.core().read(|state| {
+        self.shared().read(|state| {
             let def = find(state, api_version, kind).ok()?;
             Some(state.object(&storage(&def), key)?.value(&def))
         })
@@ -98,7 +99,7 @@ impl ApiServer {
     /// All objects of a kind, sorted by key; none if there is no such kind.
     #[must_use]
     pub fn list(&self, api_version: &str, kind: &str) -> Vec<Value> {
-        self.core().read(|state| {
+        self.shared().read(|state| {
             let Ok(def) = find(state, api_version, kind) else { return Vec::new() };
             let scope = Scope { storage: storage(&def), namespace: None };
             let objects = state.list(&scope, state.revision()).unwrap_or_default();
@@ -107,7 +108,7 @@ impl ApiServer {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut State) -> Outcome<T>) -> Result<T> {
-        self.core().write(change).map_err(Error::Api)
+        self.shared().write(change).map_err(Error::Api)
     }
 }
 

@@ -79,6 +79,7 @@
 //! curl -X POST $URL/_testing/drop-connections       # all but the one this came over
 //! ```
 
+mod builder;
 mod demo;
 mod failure;
 mod faults;
@@ -98,8 +99,9 @@ mod time;
 mod write;
 
 pub use self::{
+    builder::ApiServerBuilder,
     faults::{Fault, Moment, StatusFault, StatusForm, When},
     http::SeenRequest,
     routes::Verb,
-    server::{ApiServer, ApiServerBuilder},
+    server::ApiServer,
 };

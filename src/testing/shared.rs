@@ -25,7 +25,7 @@ use crate::{
 /// How long a reader waits for a revision that is not there yet, as a real server does.
 const FUTURE_WAIT: Duration = Duration::from_secs(3);
 
-pub(crate) struct Core {
+pub(crate) struct Shared {
     pub(crate) settings: Settings,
     /// Notified after every change, at the stop and when connections are dropped.
     pub(crate) changed: Condvar,
@@ -46,7 +46,7 @@ pub(crate) struct Settings {
     pub(crate) compressed_streams: bool,
 }
 
-impl Core {
+impl Shared {
     pub(crate) fn new(settings: Settings, window: usize) -> Self {
         Self {
             settings,

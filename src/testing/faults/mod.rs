@@ -1,10 +1,16 @@
-//! What can be made to go wrong, and how it goes wrong.
+//! What can be made to go wrong, when, and how it goes wrong.
 
 mod fault;
-pub(super) mod plan;
+mod pending;
+mod plan;
+mod when;
 
-pub use self::fault::{Fault, Moment, StatusFault, StatusForm, When};
+pub use self::{
+    fault::{Fault, Moment, StatusFault, StatusForm},
+    when::When,
+};
 pub(super) use self::{
-    fault::Facts,
-    plan::{Faults, Pending, Plan, WatchScript},
+    pending::{Faults, Pending},
+    plan::{Plan, WatchScript},
+    when::Facts,
 };

@@ -1,54 +1,15 @@
-//! Carrying out faults: on a whole response, on its bytes, or on the events of a watch.
+//! What a fault does: to a whole response, to its bytes, or to the events of a watch.
 
 use std::{io, time::Duration};
 
-use serde::{Deserialize, Serialize};
-
-use super::fault::{Facts, Fault, Moment, StatusFault, StatusForm, When};
+use super::fault::{Fault, Moment, StatusFault, StatusForm};
 use crate::{
     StopToken,
     testing::{
         http::{Body, Ending, Reply, Script, Wire},
-        read::watch::error_frame,
+        read::error_frame,
     },
 };
-
-/// The faults that have not happened yet, in the order they were given.
-#[derive(Debug, Default)]
-pub(crate) struct Faults(Vec<Pending>);
-
-/// A fault and the requests it is waiting for.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Pending {
-    #[serde(default)]
-    pub(crate) when: When,
-    pub(crate) fault: Fault,
-}
-
-impl Faults {
-    pub(crate) fn add(&mut self, when: When, fault: Fault) {
-        self.0.push(Pending { when, fault });
-    }
-
-    pub(crate) fn pending(&self) -> &[Pending] {
-        &self.0
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    /// The fault that befalls a request. Rules that match only count it as long as none has struck.
-    pub(crate) fn strike(&mut self, request: &Facts) -> Option<Fault> {
-        let struck = self.0.iter_mut().find_map(|pending| {
-            let applies = pending.when.matches(request)
-                && (pending.fault != Fault::ExpireContinue || request.continues);
-            (applies && pending.when.count()).then(|| pending.fault.clone())
-        });
-        self.0.retain(|pending| !pending.when.is_spent());
-        struck
-    }
-}
 
 /// What a fault does to a response.
 #[derive(Debug, Default)]
@@ -220,28 +181,32 @@ impl WatchScript {
     }
 }
 
-/// A status as a fault wants it written.
-pub(crate) fn reply(fault: &StatusFault) -> Reply {
-    let status = fault.status();
-    let mut reply = Reply::failure(&status);
-    // `Reply::failure` leaves out a zero, which means: now.
-    reply.headers.retain(|(name, _)| *name != "Retry-After");
-    if let Some(seconds) = fault.retry_after_seconds() {
-        reply.headers.push(("Retry-After", seconds.to_string()));
-    }
-    match fault.shape() {
-        StatusForm::Json => {}
-        StatusForm::Pretty => reply.indent(),
-        StatusForm::Text => {
-            reply.content_type = "text/plain; charset=utf-8".into();
-            reply.body = Body::Bytes(status.message.into_bytes());
+impl StatusFault {
+    /// The status, written as the fault wants it.
+    pub(crate) fn reply(&self) -> Reply {
+        let status = self.status();
+        let mut reply = Reply::failure(&status);
+        // `Reply::failure` leaves out a zero, which means: now.
+        reply.headers.retain(|(name, _)| *name != "Retry-After");
+        if let Some(seconds) = self.retry_after_seconds() {
+            reply.headers.push(("Retry-After", seconds.to_string()));
         }
-        StatusForm::Html => {
-            reply.content_type = "text/html".into();
-            let page =
-                format!("<html><body><h1>{} {}</h1></body></html>\n", status.code, status.message);
-            reply.body = Body::Bytes(page.into_bytes());
+        match self.shape() {
+            StatusForm::Json => {}
+            StatusForm::Pretty => reply.indent(),
+            StatusForm::Text => {
+                reply.content_type = "text/plain; charset=utf-8".into();
+                reply.body = Body::Bytes(status.message.into_bytes());
+            }
+            StatusForm::Html => {
+                reply.content_type = "text/html".into();
+                let page = format!(
+                    "<html><body><h1>{} {}</h1></body></html>\n",
+                    status.code, status.message
+                );
+                reply.body = Body::Bytes(page.into_bytes());
+            }
         }
+        reply
     }
-    reply
 }

@@ -15,15 +15,15 @@ use crate::{
     error::Reason,
     testing::{
         failure,
-        faults::{Facts, Plan, WatchScript, plan},
-        read::{ListOptions, list},
-        routes::{ResourcePath, Verb, control, documents, resource},
-        shared::Core,
+        faults::{Facts, Plan, WatchScript},
+        read::ListOptions,
+        routes::{self, ResourcePath, Verb},
+        shared::Shared,
     },
 };
 
 /// Serves requests until one side has had enough.
-pub(crate) fn serve(core: &Arc<Core>, id: u64, wire: &mut Wire) {
+pub(crate) fn serve(shared: &Arc<Shared>, id: u64, wire: &mut Wire) {
     loop {
         let request = match Request::read(wire) {
             Ok(request) => request,
@@ -35,39 +35,39 @@ pub(crate) fn serve(core: &Arc<Core>, id: u64, wire: &mut Wire) {
                 return;
             }
         };
-        if respond(core, id, wire, &request).is_err() || !request.keeps_alive() {
+        if respond(shared, id, wire, &request).is_err() || !request.keeps_alive() {
             return;
         }
     }
 }
 
-fn respond(core: &Arc<Core>, id: u64, wire: &mut Wire, request: &Request) -> io::Result<()> {
+fn respond(shared: &Arc<Shared>, id: u64, wire: &mut Wire, request: &Request) -> io::Result<()> {
     let close = !request.keeps_alive();
-    if core.settings.control && control::is_control(request) {
-        let reply = authorized(core, request, || control::answer(core, id, request));
+    if shared.settings.control && routes::is_control(request) {
+        let reply = authorized(shared, request, || routes::answer_control(shared, id, request));
         return reply.send(wire, request, Script::Nothing, close);
     }
-    core.requests.lock().push(request);
+    shared.requests.lock().push(request);
     let facts = facts(request);
-    let fault = core.faults.lock().strike(&facts);
+    let fault = shared.faults.lock().strike(&facts);
     let mut plan = Plan::new(fault, facts.verb == Some(Verb::Watch));
     if let Some(ending) = plan.before_head {
         return wire.end(ending);
     }
     let script = std::mem::take(&mut plan.watch);
     let reply = if let Some(status) = &plan.instead {
-        plan::reply(status)
+        status.reply()
     } else if plan.expire_continue {
         expired_page(request)
     } else {
-        authorized(core, request, || answer(core, request, script))
+        authorized(shared, request, || answer(shared, request, script))
     };
     plan.spoil(reply).send(wire, request, plan.bytes, close)
 }
 
 /// Answers a request, come what may.
-fn answer(core: &Arc<Core>, request: &Request, script: WatchScript) -> Reply {
-    let answered = catch_unwind(AssertUnwindSafe(|| resource::answer(core, request, script)));
+fn answer(shared: &Arc<Shared>, request: &Request, script: WatchScript) -> Reply {
+    let answered = catch_unwind(AssertUnwindSafe(|| routes::answer(shared, request, script)));
     answered.unwrap_or_else(|_| {
         Reply::failure(&failure::failure(
             Reason::InternalError,
@@ -76,17 +76,17 @@ fn answer(core: &Arc<Core>, request: &Request, script: WatchScript) -> Reply {
     })
 }
 
-fn authorized(core: &Core, request: &Request, answer: impl FnOnce() -> Reply) -> Reply {
-    if is_authorized(core, request) {
+fn authorized(shared: &Shared, request: &Request, answer: impl FnOnce() -> Reply) -> Reply {
+    if is_authorized(shared, request) {
         answer()
     } else {
         Reply::failure(&failure::failure(Reason::Unauthorized, "Unauthorized"))
     }
 }
 
-fn is_authorized(core: &Core, request: &Request) -> bool {
-    let Some(token) = &core.settings.token else { return true };
-    documents::is_public(&request.path)
+fn is_authorized(shared: &Shared, request: &Request) -> bool {
+    let Some(token) = &shared.settings.token else { return true };
+    routes::is_public(&request.path)
         || request
             .header("authorization")
             .and_then(|value| value.split_once(' '))
@@ -113,7 +113,7 @@ fn facts(request: &Request) -> Facts {
 fn expired_page(request: &Request) -> Reply {
     let page = ListOptions::parse(request, false).map(|options| options.page);
     let status = match page {
-        Ok(Some(page)) => list::expired_page(&page),
+        Ok(Some(page)) => page.expired(),
         Ok(None) => failure::expired("The provided continue parameter is too old."),
         Err(status) => status,
     };

@@ -1,8 +1,9 @@
 //! The wire: connections, TLS, requests and replies of HTTP/1.1.
 
-pub(super) mod body;
-pub(super) mod connection;
-pub(super) mod negotiation;
+mod body;
+mod connection;
+mod listener;
+mod negotiation;
 mod reply;
 mod request;
 mod request_log;
@@ -11,7 +12,8 @@ mod wire;
 
 pub use self::request_log::SeenRequest;
 pub(super) use self::{
-    negotiation::{Shape, View},
+    listener::accept,
+    negotiation::{Clause, Shape, View},
     reply::{Body, ListBody, Reply},
     request::Request,
     request_log::RequestLog,

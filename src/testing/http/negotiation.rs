@@ -1,5 +1,6 @@
 //! Content negotiation: what form of an object the client wants to see.
 
+use super::request::Request;
 use crate::testing::failure::{self, Outcome};
 
 /// The form of the objects in a response.
@@ -43,8 +44,29 @@ impl Clause {
     }
 }
 
-/// The entries of an `Accept` header, the preferred ones first; no header accepts everything.
-pub(crate) fn clauses(accept: Option<&str>) -> Vec<Clause> {
+impl Request {
+    /// The form of the objects in the response.
+    ///
+    /// # Errors
+    /// 406 if the client accepts none that there is.
+    pub(crate) fn view(&self, shape: Shape) -> Outcome<View> {
+        negotiate(self.header_list("accept").as_deref(), shape)
+    }
+
+    /// What the client accepts, the preferred entries first.
+    pub(crate) fn accepts(&self) -> Vec<Clause> {
+        clauses(self.header_list("accept").as_deref())
+    }
+
+    /// Whether the client would rather have YAML than JSON, of which it is a kind.
+    pub(crate) fn prefers_yaml(&self) -> bool {
+        let first = self.accepts().into_iter().find(Clause::is_served);
+        first.is_some_and(|clause| clause.media_type == "application/yaml")
+    }
+}
+
+/// The entries of an `Accept` header; no header accepts everything.
+fn clauses(accept: Option<&str>) -> Vec<Clause> {
     let accept = accept.filter(|text| !text.trim().is_empty()).unwrap_or("*/*");
     let mut clauses: Vec<Clause> = accept.split(',').map(parse_clause).collect();
     // Stable: entries of the same quality stay in the client's order.
@@ -52,11 +74,7 @@ pub(crate) fn clauses(accept: Option<&str>) -> Vec<Clause> {
     clauses
 }
 
-/// Chooses the form of a response.
-///
-/// # Errors
-/// 406 if none of the entries can be served.
-pub(crate) fn negotiate(accept: Option<&str>, shape: Shape) -> Outcome<View> {
+fn negotiate(accept: Option<&str>, shape: Shape) -> Outcome<View> {
     let clauses = clauses(accept);
     for clause in clauses.iter().filter(|clause| clause.is_served()) {
         let Some(form) = clause.parameter("as") else { return Ok(View::Whole) };
@@ -80,13 +98,6 @@ pub(crate) fn negotiate(accept: Option<&str>, shape: Shape) -> Outcome<View> {
     }
     let served = clauses.iter().any(Clause::is_served);
     Err(if served { failure::no_such_form() } else { failure::not_acceptable() })
-}
-
-/// Whether the client would rather have YAML than JSON, of which it is a kind.
-pub(crate) fn prefers_yaml(accept: Option<&str>) -> bool {
-    let clauses = clauses(accept);
-    let first = clauses.iter().find(|clause| clause.is_served());
-    first.is_some_and(|clause| clause.media_type == "application/yaml")
 }
 
 fn mismatch(form: &str, why: &str) -> Box<crate::Status> {

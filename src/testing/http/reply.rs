@@ -7,16 +7,15 @@ use std::{
 };
 
 use flate2::{Compression, write::GzEncoder};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
-    negotiation,
     request::Request,
     wire::{Script, Wire},
 };
 use crate::{
     error::Status,
-    testing::{failure, random, store::Stored, time, write::Call},
+    testing::{failure, random, store::Stored, time, write::WriteContext},
 };
 
 /// Bodies above this size are compressed for clients that ask for it.
@@ -85,6 +84,16 @@ impl Reply {
         Self::new(code, "application/json", Body::Bytes(body))
     }
 
+    /// A `Status` that says that all went well, and perhaps one thing more.
+    pub(crate) fn success(code: u16, more: Option<(&str, Value)>) -> Self {
+        let mut status =
+            json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"});
+        if let Some((name, value)) = more {
+            status[name] = value;
+        }
+        Self::json(code, &status)
+    }
+
     pub(crate) fn failure(status: &Status) -> Self {
         let code = if status.code == 0 { 500 } else { status.code };
         let mut reply = Self::json(code, &failure::encode(status));
@@ -97,8 +106,8 @@ impl Reply {
     }
 
     /// Adds what a write has to say beside its answer.
-    pub(crate) fn warn(mut self, call: &Call) -> Self {
-        for warning in call.warnings.lock().iter() {
+    pub(crate) fn warn(mut self, context: &WriteContext) -> Self {
+        for warning in context.warnings.lock().iter() {
             self.add_warning(warning);
         }
         self
@@ -147,7 +156,7 @@ impl Reply {
         let yaml = self.content_type == "application/json"
             && matches!(request.method.as_str(), "GET" | "HEAD")
             && length.is_some()
-            && negotiation::prefers_yaml(request.header_list("accept").as_deref());
+            && request.prefers_yaml();
         let content_type = if yaml { "application/yaml" } else { &self.content_type };
         let mut head = format!(
             "HTTP/1.1 {} {}\r\nAudit-Id: {}\r\nCache-Control: no-cache, private\r\n\

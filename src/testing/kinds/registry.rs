@@ -233,6 +233,11 @@ impl ResourceDef {
         if self.namespaced { format!("{namespace}/{name}") } else { name.to_owned() }
     }
 
+    /// Whether its objects define custom resources.
+    pub(crate) fn is_crd(&self) -> bool {
+        self.group == "apiextensions.k8s.io" && self.plural == "customresourcedefinitions"
+    }
+
     pub(crate) fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|s| s.name == name)
     }

@@ -1,133 +1,33 @@
-//! GET and LIST.
+//! LIST: everything, a page, or what is left of it.
 
-use std::{sync::Arc, time::SystemTime};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::{
-    options::{ListOptions, Page, parse_revision},
-    table::{self, IncludeObject},
+    options::{ListOptions, Page},
+    view::long_table,
 };
 use crate::testing::{
     failure::{self, Outcome},
-    http::{Body, ListBody, Reply, Request, Shape, View, negotiation},
+    http::{Body, ListBody, Reply, Shape, View},
     kinds::ResourceDef,
-    routes::ResourcePath,
-    shared::Core,
-    store::{Scope, Selection, State, Stored, storage, type_meta},
+    routes::ResourceRequest,
+    store::{Scope, Selection, State, Stored, type_meta},
 };
 
-/// Answers a GET of one object.
-pub(crate) fn get(
-    core: &Core,
-    request: &Request,
-    def: &Arc<ResourceDef>,
-    path: &ResourcePath,
-) -> Outcome<Reply> {
-    let view = negotiation::negotiate(request.header_list("accept").as_deref(), Shape::Object)?;
-    if let Some(revision) = parse_revision(request.parameter("resourceVersion").unwrap_or(""))? {
-        core.reach(revision)?;
-    }
-    let name = path.name.as_deref().unwrap_or_default();
-    let object = core.read(|state| find(state, def, path))?;
-    let object = object.ok_or_else(|| failure::not_found(def, name))?;
-    Ok(show(request, def, &object, view, 200))
-}
-
-/// The object a path names.
-pub(crate) fn find(
-    state: &State,
-    def: &ResourceDef,
-    path: &ResourcePath,
-) -> Outcome<Option<Arc<Stored>>> {
-    let namespace = path.namespace.as_deref().unwrap_or_default();
-    let name = path.name.as_deref().unwrap_or_default();
-    Ok(state.object(&storage(def), &def.key(namespace, name)).cloned())
-}
-
-/// One object in the form the client asked for.
-pub(crate) fn show(
-    request: &Request,
-    def: &ResourceDef,
-    object: &Arc<Stored>,
-    view: View,
-    code: u16,
-) -> Reply {
-    let object = object.shown(def);
-    match view {
-        View::Whole => Reply::object(code, &type_meta(&def.kind, &def.api_version()), &object),
-        View::Metadata(version) => {
-            let head = type_meta("PartialObjectMetadata", &format!("meta.k8s.io/{version}"));
-            let body = format!("{head}{}}}\n", object.metadata());
-            Reply::new(code, "application/json", Body::Bytes(body.into_bytes()))
-        }
-        View::Table(version) => {
-            let value = object.value(def);
-            let meta = json!({"resourceVersion": object.revision.to_string()});
-            Reply::json(code, &rows(request, def, &[&value], meta, version))
-        }
-    }
-}
-
-/// A `Table` of objects.
-pub(crate) fn rows(
-    request: &Request,
-    def: &ResourceDef,
-    objects: &[&Value],
-    meta: Value,
-    version: &str,
-) -> Value {
-    let include = request.parameter("includeObject").and_then(IncludeObject::parse);
-    let include = include.unwrap_or_default();
-    let mut table = table::table(def, objects, meta, include, SystemTime::now());
-    table["apiVersion"] = format!("meta.k8s.io/{version}").into();
-    table
-}
-
-/// A `Table` of many objects, of which only a few are decoded at a time.
-fn long_table(
-    request: &Request,
-    def: &ResourceDef,
-    items: &[Arc<Stored>],
-    meta: Value,
-    version: &str,
-) -> Value {
-    let mut table = rows(request, def, &[], meta, version);
-    let mut all = Vec::with_capacity(items.len());
-    for some in items.chunks(32) {
-        let values: Vec<Value> = some.iter().map(|item| item.value(def)).collect();
-        let values: Vec<&Value> = values.iter().collect();
-        if let Value::Array(part) = rows(request, def, &values, Value::Null, version)["rows"].take()
-        {
-            all.extend(part);
-        }
-    }
-    table["rows"] = all.into();
-    table
-}
-
-/// One page of a list, or all of it.
-pub(crate) struct Listed {
-    pub(crate) items: Vec<Arc<Stored>>,
-    pub(crate) meta: Value,
-}
-
 /// Answers a LIST.
-pub(crate) fn list(
-    core: &Core,
-    request: &Request,
-    def: &Arc<ResourceDef>,
-    path: &ResourcePath,
-) -> Outcome<Reply> {
+pub(crate) fn list(asked: &ResourceRequest<'_>) -> Outcome<Reply> {
+    let ResourceRequest { shared, request, def, .. } = asked;
     let options = ListOptions::parse(request, false)?;
-    let view = negotiation::negotiate(request.header_list("accept").as_deref(), Shape::List)?;
+    let view = request.view(Shape::List)?;
     let selection = Selection::parse(def, &options, None)?;
-    let scope = Scope { storage: storage(def), namespace: path.namespace.clone() };
+    let scope = asked.scope();
     if let Some(revision) = options.revision {
-        core.reach(revision)?;
+        shared.reach(revision)?;
     }
     let Listed { items, mut meta } =
-        core.read(|state| page(state, &scope, &selection, &options))?;
+        shared.read(|state| page(state, &scope, &selection, &options))?;
     if !def.builtin && meta.get("continue").is_none() && view == View::Whole {
         meta["continue"] = "".into();
     }
@@ -162,8 +62,14 @@ pub(crate) fn whole_list(def: &ResourceDef, items: Vec<Arc<Stored>>, meta: &Valu
     Reply::new(200, "application/json", Body::List(body))
 }
 
+/// One page of a list, or all of it.
+struct Listed {
+    items: Vec<Arc<Stored>>,
+    meta: Value,
+}
+
 /// What a LIST finds.
-pub(crate) fn page(
+fn page(
     state: &State,
     scope: &Scope,
     selection: &Selection,
@@ -178,7 +84,7 @@ pub(crate) fn page(
     if revision < state.oldest() {
         return Err(options.page.as_ref().map_or_else(
             || failure::expired("The resourceVersion for the provided list is too old."),
-            expired_page,
+            Page::expired,
         ));
     }
     let mut items = state.list(scope, revision)?;
@@ -201,19 +107,6 @@ pub(crate) fn page(
         }
     }
     Ok(Listed { items, meta })
-}
-
-/// 410 for a page token that is too old, with one to go on from all the same.
-pub(crate) fn expired_page(page: &Page) -> Box<crate::Status> {
-    let mut status = failure::expired(
-        "The provided continue parameter is too old to display a consistent list result. You can \
-         start a new list without the continue parameter, or use the continue token in this response \
-         to retrieve the remainder of the results. Continuing with the provided token results in an \
-         inconsistent list - objects that were created, modified, or deleted between the time the \
-         first chunk was returned and now may show up in the list.",
-    );
-    status.metadata.continue_token = page.inconsistent().encode();
-    status
 }
 
 fn open(kind: &str, api_version: &str, meta: &Value) -> String {

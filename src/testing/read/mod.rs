@@ -1,8 +1,16 @@
-//! GET, LIST and WATCH.
+//! GET, LIST and WATCH, and the forms in which objects are shown.
 
-pub(super) mod list;
+mod get;
+mod list;
 mod options;
 mod table;
-pub(super) mod watch;
+mod view;
+mod watch;
 
-pub(super) use self::options::{ListOptions, parse_revision};
+pub(super) use self::{
+    get::get,
+    list::{list, whole_list},
+    options::{ListOptions, parse_revision},
+    view::show,
+    watch::{error_frame, watch},
+};

@@ -141,8 +141,22 @@ impl Page {
     }
 
     /// The same place in whatever is there by then.
-    pub(crate) fn inconsistent(&self) -> Self {
+    fn inconsistent(&self) -> Self {
         Self { revision: -1, ..self.clone() }
+    }
+
+    /// 410 for a token that is too old, with one to go on from all the same.
+    pub(crate) fn expired(&self) -> Box<crate::Status> {
+        let mut status = failure::expired(
+            "The provided continue parameter is too old to display a consistent list result. You \
+             can start a new list without the continue parameter, or use the continue token in \
+             this response to retrieve the remainder of the results. Continuing with the provided \
+             token results in an inconsistent list - objects that were created, modified, or \
+             deleted between the time the first chunk was returned and now may show up in the \
+             list.",
+        );
+        status.metadata.continue_token = self.inconsistent().encode();
+        status
     }
 
     pub(crate) fn encode(&self) -> String {

@@ -8,15 +8,15 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{list, options::ListOptions};
+use super::{options::ListOptions, view::rows};
 use crate::testing::{
     failure::{self, Outcome},
     faults::WatchScript,
-    http::{Body, Reply, Request, Shape, View, Wire, negotiation},
+    http::{Body, Reply, Request, Shape, View, Wire},
     kinds::ResourceDef,
-    routes::ResourcePath,
-    shared::Core,
-    store::{Change, Scope, Selection, Stored, storage, type_meta},
+    routes::ResourceRequest,
+    shared::Shared,
+    store::{Change, Scope, Selection, Stored, type_meta},
 };
 
 /// How often a quiet watch looks whether its client is still there.
@@ -29,24 +29,19 @@ const DEFAULT_LIMIT: Duration = Duration::from_secs(30 * 60);
 const BATCH: usize = 1000;
 
 /// Answers a WATCH.
-pub(crate) fn watch(
-    core: &Arc<Core>,
-    request: &Request,
-    def: &Arc<ResourceDef>,
-    path: &ResourcePath,
-    script: WatchScript,
-) -> Outcome<Reply> {
+pub(crate) fn watch(asked: &ResourceRequest<'_>, script: WatchScript) -> Outcome<Reply> {
+    let ResourceRequest { shared, request, def, path } = *asked;
     let options = ListOptions::parse(request, true)?;
-    let view = negotiation::negotiate(request.header_list("accept").as_deref(), Shape::Object)?;
+    let view = request.view(Shape::Object)?;
     let selection = Selection::parse(def, &options, path.name.as_deref())?;
-    let compressed = core.settings.compressed_streams
+    let compressed = shared.settings.compressed_streams
         && options.send_initial_events == Some(true)
         && options.bookmarks
         && request.accepts_gzip();
     let whole = type_meta(&def.kind, &def.api_version());
     let watch = Watch {
-        core: core.clone(),
-        scope: Scope { storage: storage(def), namespace: path.namespace.clone() },
+        shared: shared.clone(),
+        scope: asked.scope(),
         def: def.clone(),
         request: request.clone(),
         selection,
@@ -62,9 +57,9 @@ pub(crate) fn watch(
         options,
     };
     // Before the head goes out: who has seen that sees every change from then on.
-    let start = Start::new(core, &watch.scope, &watch.options);
+    let start = Start::new(shared, &watch.scope, &watch.options);
     let stream = move |wire: &mut Wire| {
-        let _counted = Counted::new(watch.core.clone());
+        let _counted = Counted::new(watch.shared.clone());
         watch.run(wire, start)
     };
     let mut reply = Reply::new(200, "application/json", Body::Stream(Box::new(stream)));
@@ -73,7 +68,7 @@ pub(crate) fn watch(
 }
 
 struct Watch {
-    core: Arc<Core>,
+    shared: Arc<Shared>,
     scope: Scope,
     def: Arc<ResourceDef>,
     request: Request,
@@ -88,12 +83,12 @@ struct Watch {
 }
 
 /// Counts a watch among those that run, for as long as it does.
-struct Counted(Arc<Core>);
+struct Counted(Arc<Shared>);
 
 impl Counted {
-    fn new(core: Arc<Core>) -> Self {
-        core.watches.fetch_add(1, Ordering::SeqCst);
-        Self(core)
+    fn new(shared: Arc<Shared>) -> Self {
+        shared.watches.fetch_add(1, Ordering::SeqCst);
+        Self(shared)
     }
 }
 
@@ -113,16 +108,16 @@ enum Start {
 }
 
 impl Start {
-    fn new(core: &Core, scope: &Scope, options: &ListOptions) -> Self {
+    fn new(shared: &Shared, scope: &Scope, options: &ListOptions) -> Self {
         let asked = options.revision.filter(|&revision| revision > 0);
         if options.send_initial_events.is_some()
             && let Some(revision) = asked
-            && let Err(status) = core.reach(revision)
+            && let Err(status) = shared.reach(revision)
         {
             return Self::Failed(status);
         }
         let initial = options.send_initial_events.unwrap_or_else(|| asked.is_none());
-        core.read(|state| match asked {
+        shared.read(|state| match asked {
             _ if initial => match state.list(scope, state.revision()) {
                 Ok(objects) => Self::Snapshot(objects, state.revision()),
                 Err(status) => Self::Failed(status),
@@ -151,14 +146,14 @@ impl Watch {
         let end = start + limit;
         self.script.begin(wire)?;
         let Some(mut cursor) = self.begin(wire, begin)? else { return Ok(()) };
-        let interval = self.core.settings.bookmark_interval;
+        let interval = self.shared.settings.bookmark_interval;
         let mut next_bookmark = start + interval;
         let before_end = limit.saturating_sub(LAST_BOOKMARK);
         let mut last_bookmark = (before_end > Duration::ZERO).then(|| start + before_end);
         loop {
             wire.flush_all()?;
             let now = Instant::now();
-            if now >= end || self.core.stop.is_stopped() {
+            if now >= end || self.shared.stop.is_stopped() {
                 return Ok(());
             }
             let due = now >= next_bookmark || last_bookmark.is_some_and(|at| now >= at);
@@ -215,7 +210,7 @@ impl Watch {
     /// Waits for changes after `cursor`, which moves on past them and past what others did
     /// meanwhile.
     fn next(&self, cursor: &mut u64, deadline: Instant) -> Option<Next> {
-        self.core.wait(deadline, |state| match state.changes(&self.scope, *cursor, BATCH) {
+        self.shared.wait(deadline, |state| match state.changes(&self.scope, *cursor, BATCH) {
             None => Some(Next::TooSlow),
             Some((changes, reached)) => {
                 *cursor = reached;
@@ -261,7 +256,7 @@ impl Watch {
             }
         }
         frame.push_str("}\n");
-        self.script.event(wire, &frame, &self.core.stop)
+        self.script.event(wire, &frame, &self.shared.stop)
     }
 
     /// Says that everything up to `revision` has been sent.
@@ -286,7 +281,7 @@ impl Watch {
 
     fn table(&mut self, object: &Value, version: &str) -> Value {
         let meta = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
-        let mut table = list::rows(&self.request, &self.def, &[object], meta, version);
+        let mut table = rows(&self.request, &self.def, &[object], meta, version);
         if self.headed {
             table["columnDefinitions"] = Value::Null;
         }

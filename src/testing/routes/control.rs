@@ -6,7 +6,7 @@ use crate::testing::{
     failure::{self, Outcome},
     faults::Pending,
     http::{Reply, Request},
-    shared::Core,
+    shared::Shared,
     store::State,
 };
 
@@ -17,42 +17,35 @@ pub(crate) fn is_control(request: &Request) -> bool {
 }
 
 /// Carries out a command that came over the connection `id`.
-pub(crate) fn answer(core: &Core, id: u64, request: &Request) -> Reply {
-    run(core, id, request).unwrap_or_else(|status| Reply::failure(&status))
+pub(crate) fn answer(shared: &Shared, id: u64, request: &Request) -> Reply {
+    run(shared, id, request).unwrap_or_else(|status| Reply::failure(&status))
 }
 
-fn run(core: &Core, id: u64, request: &Request) -> Outcome<Reply> {
+fn run(shared: &Shared, id: u64, request: &Request) -> Outcome<Reply> {
     let command = request.path.strip_prefix(ROOT).unwrap_or_default();
     match (request.method.as_str(), command) {
         ("POST", "faults") => {
             let Pending { when, fault } = serde_json::from_slice(&request.body)
                 .map_err(|error| failure::bad_request(format!("fault: {error}")))?;
-            core.faults.lock().add(when, fault);
-            Ok(done())
+            shared.faults.lock().add(when, fault);
+            Ok(Reply::success(200, None))
         }
         ("GET", "faults") => {
-            Ok(Reply::json(200, &json!({"pending": core.faults.lock().pending()})))
+            Ok(Reply::json(200, &json!({"pending": shared.faults.lock().pending()})))
         }
         ("DELETE", "faults") => {
-            core.faults.lock().clear();
-            Ok(done())
+            shared.faults.lock().clear();
+            Ok(Reply::success(200, None))
         }
         ("POST", "compact") => {
-            core.write(State::compact);
-            Ok(done())
+            shared.write(State::compact);
+            Ok(Reply::success(200, None))
         }
         ("POST", "drop-connections") => {
-            core.drop_connections(Some(id));
-            Ok(done())
+            shared.drop_connections(Some(id));
+            Ok(Reply::success(200, None))
         }
         (_, "faults" | "compact" | "drop-connections") => Err(failure::method_not_allowed()),
         _ => Err(failure::unknown_path()),
     }
-}
-
-fn done() -> Reply {
-    Reply::json(
-        200,
-        &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}),
-    )
 }

@@ -4,14 +4,14 @@ use serde_json::json;
 
 use crate::testing::{
     failure::{self, Outcome},
-    http::{Reply, Request, negotiation},
+    http::{Clause, Reply, Request},
     kinds::{discovery, openapi},
-    shared::Core,
+    shared::Shared,
 };
 
 /// Answers if the path is one of these.
 pub(crate) fn answer(
-    core: &Core,
+    shared: &Shared,
     request: &Request,
     segments: &[String],
 ) -> Option<Outcome<Reply>> {
@@ -19,23 +19,23 @@ pub(crate) fn answer(
     let reply = match segments.as_slice() {
         ["healthz" | "livez" | "readyz", ..] => Ok(Reply::text(200, "ok")),
         ["version"] => Ok(Reply::json(200, &version())),
-        [] => Ok(root(core)),
+        [] => Ok(root(shared)),
         ["metrics"] => Ok(Reply::text(200, "")),
-        ["api"] => Ok(groups(core, request, true)),
-        ["apis"] => Ok(groups(core, request, false)),
-        ["api", version] => resources(core, "", version),
-        ["apis", group] => core
+        ["api"] => Ok(groups(shared, request, true)),
+        ["apis"] => Ok(groups(shared, request, false)),
+        ["api", version] => resources(shared, "", version),
+        ["apis", group] => shared
             .read(|state| discovery::api_group(&state.registry, group))
             .map(|group| Reply::json(200, &group))
             .ok_or_else(failure::unknown_path),
-        ["apis", group, version] => resources(core, group, version),
+        ["apis", group, version] => resources(shared, group, version),
         ["openapi", "v2"] => json_only(request)
-            .map(|()| Reply::json(200, &core.read(|state| openapi::v2(&state.registry)))),
+            .map(|()| Reply::json(200, &shared.read(|state| openapi::v2(&state.registry)))),
         ["openapi", "v3"] => {
-            Ok(Reply::json(200, &core.read(|state| openapi::index_v3(&state.registry))))
+            Ok(Reply::json(200, &shared.read(|state| openapi::index_v3(&state.registry))))
         }
-        ["openapi", "v3", "api", version] => schema(core, request, "", version),
-        ["openapi", "v3", "apis", group, version] => schema(core, request, group, version),
+        ["openapi", "v3", "api", version] => schema(shared, request, "", version),
+        ["openapi", "v3", "apis", group, version] => schema(shared, request, group, version),
         ["openapi", ..] => Err(failure::unknown_path()),
         _ => return None,
     };
@@ -49,14 +49,13 @@ pub(crate) fn is_public(path: &str) -> bool {
 }
 
 /// The document of groups: in the aggregated form for clients that ask for it.
-fn groups(core: &Core, request: &Request, core_group: bool) -> Reply {
+fn groups(shared: &Shared, request: &Request, core_group: bool) -> Reply {
     const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-    let accept = request.header_list("accept");
-    for clause in negotiation::clauses(accept.as_deref()).iter().filter(|clause| clause.is_json()) {
+    for clause in request.accepts().iter().filter(|clause| clause.is_json()) {
         match (clause.parameter("g"), clause.parameter("v"), clause.parameter("as")) {
             (Some("apidiscovery.k8s.io"), Some("v2"), Some("APIGroupDiscoveryList")) => {
                 let document =
-                    core.read(|state| discovery::aggregated(&state.registry, core_group));
+                    shared.read(|state| discovery::aggregated(&state.registry, core_group));
                 let mut reply = Reply::json(200, &document);
                 reply.content_type = AGGREGATED.to_owned();
                 return reply;
@@ -68,30 +67,30 @@ fn groups(core: &Core, request: &Request, core_group: bool) -> Reply {
     let document = if core_group {
         discovery::api_versions(request.header("host").unwrap_or_default())
     } else {
-        core.read(|state| discovery::api_group_list(&state.registry))
+        shared.read(|state| discovery::api_group_list(&state.registry))
     };
     Reply::json(200, &document)
 }
 
-fn resources(core: &Core, group: &str, version: &str) -> Outcome<Reply> {
-    let document = core.read(|state| discovery::api_resource_list(&state.registry, group, version));
+fn resources(shared: &Shared, group: &str, version: &str) -> Outcome<Reply> {
+    let document =
+        shared.read(|state| discovery::api_resource_list(&state.registry, group, version));
     document.map(|list| Reply::json(200, &list)).ok_or_else(failure::unknown_path)
 }
 
-fn schema(core: &Core, request: &Request, group: &str, version: &str) -> Outcome<Reply> {
+fn schema(shared: &Shared, request: &Request, group: &str, version: &str) -> Outcome<Reply> {
     json_only(request)?;
-    let document = core.read(|state| openapi::document_v3(&state.registry, group, version));
+    let document = shared.read(|state| openapi::document_v3(&state.registry, group, version));
     document.map(|document| Reply::json(200, &document)).ok_or_else(failure::unknown_path)
 }
 
 /// Schemas come in JSON; clients that insist on protobuf are told so.
 fn json_only(request: &Request) -> Outcome<()> {
-    let accept = request.header_list("accept");
-    let json = negotiation::clauses(accept.as_deref()).iter().any(negotiation::Clause::is_json);
+    let json = request.accepts().iter().any(Clause::is_json);
     json.then_some(()).ok_or_else(failure::not_acceptable)
 }
 
-fn root(core: &Core) -> Reply {
+fn root(shared: &Shared) -> Reply {
     let mut paths: Vec<String> = [
         "/api",
         "/apis",
@@ -104,7 +103,7 @@ fn root(core: &Core) -> Reply {
     ]
     .map(str::to_owned)
     .to_vec();
-    core.read(|state| {
+    shared.read(|state| {
         for def in state.registry.all() {
             if def.group.is_empty() {
                 paths.push(format!("/api/{}", def.version));

@@ -1,50 +1,33 @@
-//! From a request to its answer.
+//! Requests for resources: each verb and what answers it.
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
-    documents,
     path::{ResourcePath, Verb},
+    resource_request::ResourceRequest,
     review,
 };
 use crate::testing::{
     failure::{self, Outcome},
     faults::WatchScript,
-    http::{Reply, Request, Shape, body, negotiation},
+    http::{Reply, Request, Shape},
     kinds::ResourceDef,
-    read::{ListOptions, list, watch},
-    shared::Core,
-    store::{Scope, Selection, State, Stored, storage},
+    read::{self, ListOptions},
+    shared::Shared,
+    store::{Selection, State, Stored},
     subresources,
-    write::{Call, DeleteOptions, Patch, Removal, check_dry_run, returns_deleted_object},
+    write::{DeleteOptions, Patch, Removal, WriteContext, returns_deleted_object},
 };
 
-/// Answers a request. `script` is what is to go wrong with a watch.
-pub(crate) fn answer(core: &Arc<Core>, request: &Request, script: WatchScript) -> Reply {
-    let Some(segments) = request.segments() else {
-        return Reply::failure(&failure::bad_request(
-            "the path is not valid percent-encoded UTF-8",
-        ));
-    };
-    let reply = match documents::answer(core, request, &segments) {
-        Some(reply) => reply,
-        None => match ResourcePath::parse(&segments) {
-            Some(path) => resource(core, request, &path, script),
-            None => Err(failure::unknown_path()),
-        },
-    };
-    reply.unwrap_or_else(|status| Reply::failure(&status))
-}
-
-fn resource(
-    core: &Arc<Core>,
+pub(crate) fn answer(
+    shared: &Arc<Shared>,
     request: &Request,
     path: &ResourcePath,
     script: WatchScript,
 ) -> Outcome<Reply> {
-    let def = core
+    let def = shared
         .read(|state| state.registry.find(&path.group, &path.version, &path.resource))
         .ok_or_else(failure::unknown_path)?;
     let verb = path.verb(request).ok_or_else(failure::method_not_allowed)?;
@@ -62,22 +45,23 @@ fn resource(
             return Err(failure::method_not_allowed());
         }
     }
+    let asked = ResourceRequest { shared, request, def: &def, path };
     if path.subresource.is_some() {
-        return subresources::answer(core, request, &def, path, verb);
+        return subresources::answer(&asked, verb);
     }
     if !def.verbs.contains(&verb.as_str()) {
         return Err(failure::method_not_allowed());
     }
     let mut reply = match verb {
-        Verb::Get => list::get(core, request, &def, path),
-        Verb::List => list::list(core, request, &def, path),
-        Verb::Watch => watch::watch(core, request, &def, path, script),
-        Verb::Create if !def.stored => review::answer(core, request, &def, path),
-        Verb::Create => create(core, request, &def, path),
-        Verb::Update => update(core, request, &def, path),
-        Verb::Patch => patch(core, request, &def, path),
-        Verb::Delete => remove(core, request, &def, path),
-        Verb::DeleteCollection => remove_collection(core, request, &def, path),
+        Verb::Get => read::get(&asked),
+        Verb::List => read::list(&asked),
+        Verb::Watch => read::watch(&asked, script),
+        Verb::Create if !def.stored => review::answer(&asked),
+        Verb::Create => create(&asked),
+        Verb::Update => update(&asked),
+        Verb::Patch => patch(&asked),
+        Verb::Delete => delete(&asked),
+        Verb::DeleteCollection => delete_collection(&asked),
     }?;
     if let Some(warning) = deprecation(&def) {
         reply.add_warning(warning);
@@ -96,123 +80,74 @@ fn deprecation(def: &ResourceDef) -> Option<&'static str> {
     }
 }
 
-fn create(
-    core: &Core,
-    request: &Request,
-    def: &Arc<ResourceDef>,
-    path: &ResourcePath,
-) -> Outcome<Reply> {
-    if path.name.is_some() {
+fn create(asked: &ResourceRequest<'_>) -> Outcome<Reply> {
+    if asked.path.name.is_some() {
         return Err(failure::method_not_allowed());
     }
-    let view = negotiation::negotiate(request.header_list("accept").as_deref(), Shape::Object)?;
-    let (call, object) = (Call::of(request)?, body::object(request)?);
-    let namespace = path.namespace.as_deref();
-    let stored = core.write(|state| state.create(def, namespace, object, &call))?;
-    Ok(list::show(request, def, &stored, view, 201).warn(&call))
+    let object = asked.request.object();
+    write(asked, |state, context| {
+        let namespace = asked.path.namespace.as_deref();
+        Ok((state.create(asked.def, namespace, object?, context)?, true))
+    })
 }
 
-pub(crate) fn update(
-    core: &Core,
-    request: &Request,
-    def: &Arc<ResourceDef>,
-    path: &ResourcePath,
-) -> Outcome<Reply> {
-    let view = negotiation::negotiate(request.header_list("accept").as_deref(), Shape::Object)?;
-    let (call, object) = (Call::of(request)?, body::object(request)?);
-    let name = path.name.as_deref().ok_or_else(failure::method_not_allowed)?;
-    let part = path.subresource.as_deref();
-    let (stored, created) = core
-        .write(|state| state.update(def, path.namespace.as_deref(), name, part, object, &call))?;
-    Ok(list::show(request, def, &stored, view, if created { 201 } else { 200 }).warn(&call))
-}
-
-pub(crate) fn patch(
-    core: &Core,
-    request: &Request,
-    def: &ResourceDef,
-    path: &ResourcePath,
-) -> Outcome<Reply> {
-    let view = negotiation::negotiate(request.header_list("accept").as_deref(), Shape::Object)?;
-    let (call, patch) = (Call::of(request)?, Patch::of(request, def)?);
+/// Answers a PUT of an object or a part of it.
+pub(crate) fn update(asked: &ResourceRequest<'_>) -> Outcome<Reply> {
+    let ResourceRequest { request, def, path, .. } = asked;
+    let object = request.object();
     let name = path.name.as_deref().ok_or_else(failure::method_not_allowed)?;
     let (namespace, part) = (path.namespace.as_deref(), path.subresource.as_deref());
-    let (stored, created) =
-        core.write(|state| state.patch(def, namespace, name, part, &patch, &call))?;
-    Ok(list::show(request, def, &stored, view, if created { 201 } else { 200 }).warn(&call))
+    write(asked, |state, context| state.update(def, namespace, name, part, object?, context))
 }
 
-fn remove(
-    core: &Core,
-    request: &Request,
-    def: &Arc<ResourceDef>,
-    path: &ResourcePath,
+/// Answers a PATCH of an object or a part of it.
+pub(crate) fn patch(asked: &ResourceRequest<'_>) -> Outcome<Reply> {
+    let ResourceRequest { request, def, path, .. } = asked;
+    let patch = Patch::of(request, def);
+    let name = path.name.as_deref().ok_or_else(failure::method_not_allowed)?;
+    let (namespace, part) = (path.namespace.as_deref(), path.subresource.as_deref());
+    write(asked, |state, context| state.patch(def, namespace, name, part, &patch?, context))
+}
+
+/// Carries out a write that says what it has stored and whether it is new, and shows that.
+fn write(
+    asked: &ResourceRequest<'_>,
+    write: impl FnOnce(&mut State, &WriteContext) -> Outcome<(Arc<Stored>, bool)>,
 ) -> Outcome<Reply> {
-    let view = negotiation::negotiate(request.header_list("accept").as_deref(), Shape::Object)?;
-    let (call, options) = delete_options(request)?;
-    let name = path.name.as_deref().unwrap_or_default();
-    let removal =
-        core.write(|state| state.delete(def, path.namespace.as_deref(), name, &options, &call))?;
+    let view = asked.request.view(Shape::Object)?;
+    let context = WriteContext::of(asked.request)?;
+    let (stored, created) = asked.shared.write(|state| write(state, &context))?;
+    Ok(read::show(asked, &stored, view, if created { 201 } else { 200 }).warn(&context))
+}
+
+fn delete(asked: &ResourceRequest<'_>) -> Outcome<Reply> {
+    let ResourceRequest { request, def, path, .. } = asked;
+    let view = request.view(Shape::Object)?;
+    let (context, options) = DeleteOptions::of(request)?;
+    let removal = asked.shared.write(|state| {
+        state.delete(def, path.namespace.as_deref(), asked.name(), &options, &context)
+    })?;
     Ok(match removal {
-        Removal::Pending(object) => list::show(request, def, &object, view, 200),
-        Removal::Gone(object) if returns_deleted_object(def) => {
-            list::show(request, def, &object, view, 200)
-        }
-        Removal::Gone(object) => {
+        Removal::Gone(object) if !returns_deleted_object(def) => {
             let mut details = json!({"name": object.name, "kind": def.plural, "uid": object.uid});
             if !def.group.is_empty() {
                 details["group"] = def.group.clone().into();
             }
-            Reply::json(
-                200,
-                &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
-                    "details": details}),
-            )
+            Reply::success(200, Some(("details", details)))
         }
+        Removal::Gone(object) | Removal::Pending(object) => read::show(asked, &object, view, 200),
     })
 }
 
-fn remove_collection(
-    core: &Core,
-    request: &Request,
-    def: &Arc<ResourceDef>,
-    path: &ResourcePath,
-) -> Outcome<Reply> {
-    let (call, options) = delete_options(request)?;
+fn delete_collection(asked: &ResourceRequest<'_>) -> Outcome<Reply> {
+    let ResourceRequest { shared, request, def, .. } = asked;
+    let (context, options) = DeleteOptions::of(request)?;
     let which = ListOptions::parse(request, false)?;
     let selection = Selection::parse(def, &which, None)?;
-    let scope = Scope { storage: storage(def), namespace: path.namespace.clone() };
-    let deleted = core.write(|state| {
+    let deleted = shared.write(|state| {
         let selected = |object: &Stored| selection.matches(object);
-        state.delete_collection(def, &scope, selected, &options, &call)
+        state.delete_collection(def, &asked.scope(), selected, &options, &context)
     })?;
-    let meta = json!({"resourceVersion": core.read(State::revision).to_string()});
-    Ok(list::whole_list(def, deleted, &meta))
-}
-
-/// Deletions take their options from the body or, without one, from the query.
-fn delete_options(request: &Request) -> Outcome<(Call, DeleteOptions)> {
-    let mut call = Call::of(request)?;
-    let options: DeleteOptions = if request.body.is_empty() {
-        let parameter = |name: &str| request.parameter(name).filter(|value| !value.is_empty());
-        let mut options = json!({});
-        if let Some(seconds) = parameter("gracePeriodSeconds").and_then(|text| text.parse().ok()) {
-            options["gracePeriodSeconds"] = Value::Number(i64::into(seconds));
-        }
-        if let Some(policy) = parameter("propagationPolicy") {
-            options["propagationPolicy"] = policy.into();
-        }
-        if let Some(orphan) = parameter("orphanDependents") {
-            options["orphanDependents"] = (orphan == "true").into();
-        }
-        serde_json::from_value(options).unwrap_or_default()
-    } else {
-        let mut value = body::object(request)?;
-        if let Some(members) = value.as_object_mut() {
-            members.retain(|_, member| !member.is_null());
-        }
-        serde_json::from_value(value).map_err(|error| failure::bad_request(error.to_string()))?
-    };
-    call.dry_run |= check_dry_run(options.dry_run.iter().map(String::as_str))?;
-    Ok((call, options))
+    let meta = json!({"resourceVersion": shared.read(State::revision).to_string()});
+    Ok(read::whole_list(def, deleted, &meta))
 }

@@ -2,24 +2,18 @@
 
 use serde_json::json;
 
-use super::path::ResourcePath;
+use super::resource_request::ResourceRequest;
 use crate::testing::{
     failure::{self, Outcome},
-    http::{Reply, Request, body},
-    kinds::ResourceDef,
-    shared::Core,
+    http::Reply,
     subresources,
     write::metadata,
 };
 
 /// Answers the creation of an object that is not stored. Everybody may do everything here.
-pub(crate) fn answer(
-    core: &Core,
-    request: &Request,
-    def: &ResourceDef,
-    path: &ResourcePath,
-) -> Outcome<Reply> {
-    let mut object = body::object(request)?;
+pub(crate) fn answer(asked: &ResourceRequest<'_>) -> Outcome<Reply> {
+    let ResourceRequest { shared, request, def, .. } = asked;
+    let mut object = request.object()?;
     metadata::check_type(def, &mut object)?;
     let user = json!({"username": "system:admin", "uid": "1",
         "groups": ["system:masters", "system:authenticated"]});
@@ -34,15 +28,15 @@ pub(crate) fn answer(
         }
         "TokenReview" => {
             let token = object["spec"]["token"].as_str();
-            let known = core.settings.token.as_deref().is_none_or(|own| token == Some(own));
+            let known = shared.settings.token.as_deref().is_none_or(|own| token == Some(own));
             object["status"] =
                 if known { json!({"authenticated": true, "user": user}) } else { json!({}) };
         }
         "SelfSubjectReview" => object["status"] = json!({"userInfo": user}),
         "Binding" => {
-            let pods = core.read(|state| state.registry.find("", "v1", "pods"));
+            let pods = shared.read(|state| state.registry.find("", "v1", "pods"));
             let pods = pods.ok_or_else(failure::unknown_path)?;
-            return subresources::bind(core, request, &pods, path, &object);
+            return subresources::bind(asked, &pods, &object);
         }
         _ => {}
     }

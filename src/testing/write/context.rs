@@ -12,7 +12,7 @@ use crate::testing::{
 
 /// Who writes, when, and whether for real.
 #[derive(Clone, Debug)]
-pub(crate) struct Call {
+pub(crate) struct WriteContext {
     pub(crate) manager: String,
     pub(crate) now: SystemTime,
     pub(crate) dry_run: bool,
@@ -33,7 +33,7 @@ pub(crate) enum Validation {
     Warn,
 }
 
-impl Call {
+impl WriteContext {
     /// A write by the program that holds the server.
     pub(crate) fn direct() -> Self {
         Self {

@@ -13,39 +13,19 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{context::Call, metadata, save::is_crd};
+use super::{
+    context::WriteContext,
+    delete_options::{DeleteOptions, FOREGROUND, ORPHAN, Policy},
+    metadata,
+};
 use crate::testing::{
     failure::{self, Outcome},
     kinds::ResourceDef,
     store::{Scope, State, Stored, storage},
     time,
 };
-
-/// The finalizer that keeps an owner until its dependents are gone.
-const FOREGROUND: &str = "foregroundDeletion";
-/// The one that keeps it until they are cut loose.
-const ORPHAN: &str = "orphan";
-
-/// The body, or query, of a deletion.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct DeleteOptions {
-    pub(crate) grace_period_seconds: Option<i64>,
-    pub(crate) preconditions: Preconditions,
-    pub(crate) propagation_policy: Option<String>,
-    pub(crate) orphan_dependents: Option<bool>,
-    pub(crate) dry_run: Vec<String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct Preconditions {
-    uid: Option<String>,
-    resource_version: Option<String>,
-}
 
 /// What has become of an object that was to be deleted.
 #[derive(Debug)]
@@ -56,51 +36,6 @@ pub(crate) enum Removal {
     Pending(Arc<Stored>),
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Policy {
-    Background,
-    Foreground,
-    Orphan,
-}
-
-impl Policy {
-    fn finalizer(self) -> Option<&'static str> {
-        match self {
-            Self::Background => None,
-            Self::Foreground => Some(FOREGROUND),
-            Self::Orphan => Some(ORPHAN),
-        }
-    }
-}
-
-impl DeleteOptions {
-    fn policy(&self) -> Outcome<Policy> {
-        let problem = |why: String, reason| {
-            failure::invalid(
-                "DeleteOptions",
-                "meta.k8s.io",
-                "",
-                &[("propagationPolicy", reason, why)],
-            )
-        };
-        if self.propagation_policy.is_some() && self.orphan_dependents.is_some() {
-            let why = "Invalid value: orphanDependents and deletionPropagation cannot be both set";
-            return Err(problem(why.into(), "FieldValueInvalid"));
-        }
-        match (self.propagation_policy.as_deref(), self.orphan_dependents) {
-            (Some("Foreground"), _) => Ok(Policy::Foreground),
-            (Some("Orphan"), _) | (None, Some(true)) => Ok(Policy::Orphan),
-            (Some("Background") | None, _) => Ok(Policy::Background),
-            (Some(other), _) => Err(problem(
-                format!(
-                    "Unsupported value: {other:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
-                ),
-                "FieldValueNotSupported",
-            )),
-        }
-    }
-}
-
 impl State {
     /// Deletes one object.
     pub(crate) fn delete(
@@ -109,7 +44,7 @@ impl State {
         namespace: Option<&str>,
         name: &str,
         options: &DeleteOptions,
-        call: &Call,
+        context: &WriteContext,
     ) -> Outcome<Removal> {
         let policy = options.policy()?;
         let key = def.key(namespace.unwrap_or_default(), name);
@@ -117,7 +52,7 @@ impl State {
             return Err(failure::not_found(def, name));
         };
         options.preconditions.check(def, &old)?;
-        if call.dry_run {
+        if context.dry_run {
             return Ok(Removal::Gone(old));
         }
         let object = old.value(def);
@@ -126,28 +61,28 @@ impl State {
             || is_pod(def)
             || !metadata::finalizers(&object).is_empty();
         if !stays_visible {
-            return Ok(Removal::Gone(self.end(def, &key, &object, call).unwrap_or(old)));
+            return Ok(Removal::Gone(self.end(def, &key, &object, context).unwrap_or(old)));
         }
-        let marked = self.mark_deleted(def, object, policy, options.grace_period_seconds, call);
+        let marked = self.mark_deleted(def, object, policy, options.grace_period_seconds, context);
         let marked = marked.unwrap_or(old);
         match policy {
             Policy::Background => {}
             Policy::Foreground => {
-                self.delete_dependents(&marked.uid, call);
+                self.delete_dependents(&marked.uid, context);
                 if self.dependents(&marked.uid).is_empty() {
-                    self.drop_finalizer(def, &key, FOREGROUND, call);
+                    self.drop_finalizer(def, &key, FOREGROUND, context);
                 }
             }
             Policy::Orphan => {
                 self.cut_loose(&marked.uid);
-                self.drop_finalizer(def, &key, ORPHAN, call);
+                self.drop_finalizer(def, &key, ORPHAN, context);
             }
         }
         if is_namespace(def) {
-            self.delete_content(name, call);
+            self.delete_content(name, context);
         }
         // Even if that ends it: the answer is what a real server, which does not wait, would show.
-        self.finish_deletion(def, &key, call);
+        self.finish_deletion(def, &key, context);
         Ok(Removal::Pending(marked))
     }
 
@@ -158,12 +93,12 @@ impl State {
         scope: &Scope,
         selected: impl Fn(&Stored) -> bool,
         options: &DeleteOptions,
-        call: &Call,
+        context: &WriteContext,
     ) -> Outcome<Vec<Arc<Stored>>> {
         let objects = self.list(scope, self.revision())?;
         let mut deleted = Vec::new();
         for object in objects.iter().filter(|object| selected(object)) {
-            match self.delete(def, Some(&object.namespace), &object.name, options, call) {
+            match self.delete(def, Some(&object.namespace), &object.name, options, context) {
                 Ok(Removal::Gone(object) | Removal::Pending(object)) => deleted.push(object),
                 // Gone with another one of the collection.
                 Err(status) if status.code == 404 => {}
@@ -179,10 +114,10 @@ impl State {
         &mut self,
         def: &ResourceDef,
         key: &str,
-        call: &Call,
+        context: &WriteContext,
     ) -> Option<Arc<Stored>> {
         let object = self.object(&storage(def), key)?.value(def);
-        if self.is_finished(def, &object) { self.end(def, key, &object, call) } else { None }
+        if self.is_finished(def, &object) { self.end(def, key, &object, context) } else { None }
     }
 
     /// Whether an object is being deleted and has nothing left to wait for.
@@ -198,15 +133,15 @@ impl State {
         def: &ResourceDef,
         key: &str,
         object: &Value,
-        call: &Call,
+        context: &WriteContext,
     ) -> Option<Arc<Stored>> {
-        if is_crd(def) {
-            self.delete_custom_resources(key, call);
+        if def.is_crd() {
+            self.delete_custom_resources(key, context);
         }
         let last = self.remove(def, key)?;
-        self.delete_dependents(&last.uid, call);
-        self.release_owners(object, call);
-        self.release_namespace(&last.namespace, call);
+        self.delete_dependents(&last.uid, context);
+        self.release_owners(object, context);
+        self.release_namespace(&last.namespace, context);
         Some(last)
     }
 
@@ -217,7 +152,7 @@ impl State {
         mut object: Value,
         policy: Policy,
         grace: Option<i64>,
-        call: &Call,
+        context: &WriteContext,
     ) -> Option<Arc<Stored>> {
         if metadata::is_being_deleted(&object) {
             return None;
@@ -228,7 +163,7 @@ impl State {
             object["metadata"]["finalizers"] = json!(finalizers);
         }
         let grace = if is_pod(def) && is_bound(&object) { grace.unwrap_or(30) } else { 0 };
-        let due = call.now + Duration::from_secs(grace.clamp(0, 86_400).unsigned_abs());
+        let due = context.now + Duration::from_secs(grace.clamp(0, 86_400).unsigned_abs());
         object["metadata"]["deletionTimestamp"] = time::rfc3339(due).into();
         if !is_namespace(def) {
             object["metadata"]["deletionGracePeriodSeconds"] = grace.into();
@@ -242,24 +177,24 @@ impl State {
         Some(self.put(def, &mut object))
     }
 
-    fn delete_content(&mut self, namespace: &str, call: &Call) {
+    fn delete_content(&mut self, namespace: &str, context: &WriteContext) {
         for (storage, key) in self.in_namespace(namespace) {
-            self.delete_quietly(&storage, &key, call);
+            self.delete_quietly(&storage, &key, context);
         }
-        self.release_namespace(namespace, call);
+        self.release_namespace(namespace, context);
     }
 
-    fn delete_custom_resources(&mut self, crd: &str, call: &Call) {
+    fn delete_custom_resources(&mut self, crd: &str, context: &WriteContext) {
         let Some((plural, group)) = crd.split_once('.') else { return };
         let storage: Arc<str> = format!("{group}/{plural}").into();
         let scope = Scope { storage: storage.clone(), namespace: None };
         for object in self.list(&scope, self.revision()).unwrap_or_default() {
-            self.delete_quietly(&storage, &object.key, call);
+            self.delete_quietly(&storage, &object.key, context);
         }
         self.registry.remove_crd(crd);
     }
 
-    fn delete_dependents(&mut self, uid: &str, call: &Call) {
+    fn delete_dependents(&mut self, uid: &str, context: &WriteContext) {
         for (storage, key) in self.dependents(uid) {
             let Some(def) = self.def_of(&storage) else { continue };
             let Some(object) = self.object(&storage, &key).map(|found| found.value(&def)) else {
@@ -268,16 +203,16 @@ impl State {
             if self.has_other_owner(&object, uid) {
                 self.drop_owner(&def, &key, uid);
             } else {
-                self.delete_quietly(&storage, &key, call);
+                self.delete_quietly(&storage, &key, context);
             }
         }
     }
 
-    fn delete_quietly(&mut self, storage: &str, key: &str, call: &Call) {
+    fn delete_quietly(&mut self, storage: &str, key: &str, context: &WriteContext) {
         let Some(def) = self.def_of(storage) else { return };
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
         // It can only be gone already.
-        let _ = self.delete(&def, Some(namespace), name, &DeleteOptions::default(), call);
+        let _ = self.delete(&def, Some(namespace), name, &DeleteOptions::default(), context);
     }
 
     /// Takes the owner off all its dependents.
@@ -321,18 +256,24 @@ impl State {
     }
 
     /// Lets owners go that were waiting for `object` to go first.
-    fn release_owners(&mut self, object: &Value, call: &Call) {
+    fn release_owners(&mut self, object: &Value, context: &WriteContext) {
         for reference in object["metadata"]["ownerReferences"].as_array().into_iter().flatten() {
             let Some((def, owner)) = self.owner(object, reference) else { continue };
             let value = owner.value(&def);
             if metadata::is_being_deleted(&value) && self.dependents(&owner.uid).is_empty() {
-                self.drop_finalizer(&def, &owner.key, FOREGROUND, call);
+                self.drop_finalizer(&def, &owner.key, FOREGROUND, context);
             }
         }
     }
 
     /// Takes off a finalizer, as its owner would, which may be the end of the object.
-    fn drop_finalizer(&mut self, def: &ResourceDef, key: &str, finalizer: &str, call: &Call) {
+    fn drop_finalizer(
+        &mut self,
+        def: &ResourceDef,
+        key: &str,
+        finalizer: &str,
+        context: &WriteContext,
+    ) {
         let Some(found) = self.object(&storage(def), key) else { return };
         let mut object = found.value(def);
         let mut finalizers = metadata::finalizers(&object);
@@ -343,18 +284,18 @@ impl State {
         }
         object["metadata"]["finalizers"] = json!(finalizers);
         if self.is_finished(def, &object) {
-            self.end(def, key, &object, call);
+            self.end(def, key, &object, context);
         } else {
             self.put(def, &mut object);
         }
     }
 
     /// Lets a namespace go that is being deleted and has become empty.
-    fn release_namespace(&mut self, namespace: &str, call: &Call) {
+    fn release_namespace(&mut self, namespace: &str, context: &WriteContext) {
         if !namespace.is_empty()
             && let Some(def) = self.registry.find("", "v1", "namespaces")
         {
-            self.finish_deletion(&def, namespace, call);
+            self.finish_deletion(&def, namespace, context);
         }
     }
 
@@ -371,25 +312,6 @@ impl State {
         let (group, plural) = storage.split_once('/')?;
         let kept = |def: &&Arc<ResourceDef>| def.storage.0 == group && def.storage.1 == plural;
         self.registry.all().iter().find(kept).cloned()
-    }
-}
-
-impl Preconditions {
-    fn check(&self, def: &ResourceDef, object: &Stored) -> Outcome<()> {
-        let revision = object.revision.to_string();
-        let why = if let Some(uid) = self.uid.as_ref().filter(|uid| **uid != object.uid) {
-            format!(
-                "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
-                object.uid
-            )
-        } else if let Some(given) = self.resource_version.as_ref().filter(|one| **one != revision) {
-            format!(
-                "the ResourceVersion in the precondition ({given}) does not match the ResourceVersion in record ({revision}). The object might have been modified"
-            )
-        } else {
-            return Ok(());
-        };
-        Err(failure::unfulfilled(def, &object.name, &why))
     }
 }
 

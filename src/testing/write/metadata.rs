@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::context::Call;
+use super::context::WriteContext;
 use crate::testing::{
     failure::{self, Outcome},
     kinds::ResourceDef,
@@ -161,7 +161,7 @@ fn name_problem(def: &ResourceDef, name: &str) -> Option<String> {
 }
 
 /// Fills in what the server says about a new object.
-pub(crate) fn admit(def: &ResourceDef, object: &mut Value, call: &Call) {
+pub(crate) fn admit(def: &ResourceDef, object: &mut Value, context: &WriteContext) {
     if let Some(metadata) = object["metadata"].as_object_mut() {
         for theirs in [
             "creationTimestamp",
@@ -174,8 +174,8 @@ pub(crate) fn admit(def: &ResourceDef, object: &mut Value, call: &Call) {
             "uid",
         ] {
             let kept = match theirs {
-                "creationTimestamp" | "uid" => call.keep_status,
-                "managedFields" => call.keep_status || call.fields_tracked,
+                "creationTimestamp" | "uid" => context.keep_status,
+                "managedFields" => context.keep_status || context.fields_tracked,
                 _ => false,
             };
             if !kept {
@@ -183,7 +183,7 @@ pub(crate) fn admit(def: &ResourceDef, object: &mut Value, call: &Call) {
             }
         }
         metadata.entry("uid").or_insert_with(|| random::uuid().into());
-        metadata.entry("creationTimestamp").or_insert_with(|| call.timestamp().into());
+        metadata.entry("creationTimestamp").or_insert_with(|| context.timestamp().into());
         if has_generation(def) {
             metadata.insert("generation".into(), 1.into());
         }

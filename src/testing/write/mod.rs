@@ -1,15 +1,19 @@
 //! Creating, replacing, patching and deleting objects.
 
 mod context;
+mod create;
 mod delete;
+mod delete_options;
 pub(super) mod metadata;
 mod part;
-pub(super) mod patch;
-mod save;
+mod patch;
+mod update;
+mod validation;
 
 pub(super) use self::{
-    context::{Call, check_dry_run},
-    delete::{DeleteOptions, Removal, returns_deleted_object},
-    patch::Patch,
-    save::check_preconditions,
+    context::WriteContext,
+    delete::{Removal, returns_deleted_object},
+    delete_options::DeleteOptions,
+    patch::{Patch, track},
+    update::check_preconditions,
 };

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{context::Call, metadata, part, save::check_preconditions};
+use super::{context::WriteContext, metadata, part, update::check_preconditions};
 use crate::testing::{
     failure::{self, Outcome},
-    http::{Request, body},
+    http::Request,
     kinds::ResourceDef,
     patch::{self, apply::Writer, types::Types},
     store::{State, Stored, storage},
@@ -56,9 +56,10 @@ impl Patch {
             return Err(invalid_options("force", "FieldValueForbidden", why));
         }
         let change = if kind == Kind::Apply {
-            body::yaml_or_json(&request.body)?
+            request.yaml_or_json()?
         } else {
-            body::json(&request.body)
+            request
+                .json()
                 .map_err(|why| failure::bad_request(format!("error decoding patch: {why}")))?
         };
         Ok(Self { kind, change, force: force == Some("true") })
@@ -103,12 +104,12 @@ impl State {
         name: &str,
         part: Option<&str>,
         patch: &Patch,
-        call: &Call,
+        context: &WriteContext,
     ) -> Outcome<(Arc<Stored>, bool)> {
         let key = def.key(namespace.unwrap_or_default(), name);
         let old = self.object(&storage(def), &key).cloned();
         if patch.is_apply() {
-            return self.apply(def, namespace, name, part, old, patch, call);
+            return self.apply(def, namespace, name, part, old, patch, context);
         }
         let old = old.ok_or_else(|| failure::not_found(def, name))?;
         let current = old.value(def);
@@ -117,7 +118,7 @@ impl State {
         check_name(&patched, name)?;
         check_preconditions(def, &old, &patched)?;
         let new = part::merge(def, part, &current, patched);
-        self.replace(def, &old, current, new, part, call).map(|stored| (stored, false))
+        self.replace(def, &old, current, new, part, context).map(|stored| (stored, false))
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of a URL and of a request")]
@@ -129,7 +130,7 @@ impl State {
         part: Option<&str>,
         old: Option<Arc<Stored>>,
         patch: &Patch,
-        call: &Call,
+        context: &WriteContext,
     ) -> Outcome<(Arc<Stored>, bool)> {
         let mut config = patch.change.clone();
         metadata::check_type(def, &mut config)?;
@@ -139,18 +140,18 @@ impl State {
         }
         check_name(&config, name)?;
         let current = old.as_ref().map(|old| old.value(def));
-        let writer = writer(call, part.unwrap_or_default());
+        let writer = writer(context, part.unwrap_or_default());
         let applied = patch::apply::apply(def, current.as_ref(), &config, writer, patch.force)?;
-        let call = Call { fields_tracked: true, ..call.clone() };
+        let context = WriteContext { fields_tracked: true, ..context.clone() };
         let (Some(old), Some(current)) = (old, current) else {
             if part.is_some() || !metadata::text(&config, "uid").is_empty() {
                 return Err(failure::not_found(def, name));
             }
-            return self.create(def, namespace, applied, &call).map(|stored| (stored, true));
+            return self.create(def, namespace, applied, &context).map(|stored| (stored, true));
         };
         check_preconditions(def, &old, &config)?;
         let new = part::merge(def, part, &current, applied);
-        self.replace(def, &old, current, new, part, &call).map(|stored| (stored, false))
+        self.replace(def, &old, current, new, part, &context).map(|stored| (stored, false))
     }
 }
 
@@ -160,16 +161,16 @@ pub(crate) fn track(
     new: &mut Value,
     def: &ResourceDef,
     part: &str,
-    call: &Call,
+    context: &WriteContext,
 ) {
-    let fixture = call.keep_status && new["metadata"]["managedFields"].is_array();
-    if !call.fields_tracked && !fixture {
-        patch::apply::track(def, old, new, writer(call, part));
+    let fixture = context.keep_status && new["metadata"]["managedFields"].is_array();
+    if !context.fields_tracked && !fixture {
+        patch::apply::track(def, old, new, writer(context, part));
     }
 }
 
-fn writer<'a>(call: &'a Call, part: &'a str) -> Writer<'a> {
-    Writer { manager: &call.manager, subresource: part, now: call.now }
+fn writer<'a>(context: &'a WriteContext, part: &'a str) -> Writer<'a> {
+    Writer { manager: &context.manager, subresource: part, now: context.now }
 }
 
 fn check_name(object: &Value, name: &str) -> Outcome<()> {
