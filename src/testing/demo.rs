@@ -5,8 +5,10 @@ use std::{io, time::Duration};
 use serde_json::{Value, json};
 
 use crate::testing::{
+    patch,
     server::ApiServer,
     shared::Shared,
+    store::storage,
     write::{DeleteOptions, WriteContext},
 };
 
@@ -85,27 +87,26 @@ fn advance(shared: &Shared, step: u64) {
 /// Merges a change into an object, if it is (still) there.
 fn merge(shared: &Shared, kind: &str, api_version: &str, key: &str, change: &Value) {
     shared.write(|state| {
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let def = state.registry.find_kind(group, version, kind)?;
-        let old = state.object(&super::store::storage(&def), key)?.clone();
+        let def = state.registry.find_type(api_version, kind)?;
+        let old = state.object(&storage(&def), key)?.clone();
         let current = old.value(&def);
         let mut new = current.clone();
-        super::patch::merge::apply(&mut new, change);
+        patch::merge::apply(&mut new, change);
         state.replace(&def, &old, current, new, None, &context()).ok()
     });
 }
 
 fn create(shared: &Shared, object: Value) {
     shared.write(|state| {
-        let def = state.registry.find_kind("", "v1", object["kind"].as_str()?)?;
+        let def = state.registry.find_type("v1", object["kind"].as_str()?)?;
         let namespace = object["metadata"]["namespace"].as_str()?.to_owned();
         state.create(&def, Some(&namespace), object, &context()).ok()
     });
 }
 
-fn delete(shared: &Shared, kind: &str, version: &str, namespace: &str, name: &str) {
+fn delete(shared: &Shared, kind: &str, api_version: &str, namespace: &str, name: &str) {
     shared.write(|state| {
-        let def = state.registry.find_kind("", version, kind)?;
+        let def = state.registry.find_type(api_version, kind)?;
         state.delete(&def, Some(namespace), name, &DeleteOptions::default(), &context()).ok()
     });
 }

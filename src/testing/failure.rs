@@ -163,6 +163,19 @@ pub(crate) fn too_large(asked: u64, current: u64) -> Box<Status> {
     status
 }
 
+/// What is wrong with a value of another type, in Go's words; `place` is type and field.
+pub(crate) fn mistyped(value: &Value, place: &str, wanted: &str) -> String {
+    let found = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    format!("json: cannot unmarshal {found} into Go struct field {place} of type {wanted}")
+}
+
 /// The `Status` object as it goes over the wire.
 pub(crate) fn encode(status: &Status) -> Value {
     let mut value = serde_json::to_value(status).unwrap_or_else(|_| json!({}));

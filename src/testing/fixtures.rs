@@ -113,8 +113,7 @@ impl ApiServer {
 }
 
 fn find(state: &State, api_version: &str, kind: &str) -> Outcome<Arc<ResourceDef>> {
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    state.registry.find_kind(group, version, kind).ok_or_else(|| {
+    state.registry.find_type(api_version, kind).ok_or_else(|| {
         failure::failure(
             crate::Reason::NotFound,
             format!("no matches for kind {kind:?} in version {api_version:?}"),

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::registry::ResourceDef;
+use crate::testing::failure;
 
 /// Removes members that a built-in kind does not have; their names.
 pub(crate) fn prune(def: &ResourceDef, object: &mut Value) -> Vec<String> {
@@ -24,19 +25,8 @@ pub(crate) fn prune(def: &ResourceDef, object: &mut Value) -> Vec<String> {
 /// What has a wrong type, in Go's words.
 pub(crate) fn mistyped(def: &ResourceDef, object: &Value) -> Option<String> {
     let complain = |value: &Value, field: &str, wanted: &str| {
-        let found = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "bool",
-            Value::Number(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
         let part = if field.starts_with("spec.") { "Spec" } else { "" };
-        Some(format!(
-            "json: cannot unmarshal {found} into Go struct field {}{part}.{field} of type {wanted}",
-            def.kind
-        ))
+        Some(failure::mistyped(value, &format!("{}{part}.{field}", def.kind), wanted))
     };
     for part in ["spec", "status"] {
         if !matches!(object[part], Value::Null | Value::Object(_)) {

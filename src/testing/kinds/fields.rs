@@ -135,7 +135,8 @@ impl Known {
     }
 }
 
-fn plain(value: &Value) -> String {
+/// A scalar as text; empty for anything else.
+pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Bool(_) | Value::Number(_) => value.to_string(),

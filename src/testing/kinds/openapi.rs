@@ -1,8 +1,10 @@
 //! OpenAPI documents: enough for kubectl to validate on the server's side and to explain.
 //!
 //! Before kubectl writes it looks for a PATCH operation of the object's kind with a query parameter
-//! `fieldValidation`; finding one, it leaves validation to the server. The operations of built-in
-//! kinds do not claim `application/strategic-merge-patch+json`, although the server takes it:
+//! `fieldValidation`; finding one, it leaves validation to the server. It does so before `kubectl
+//! create`, too, of kinds that can only be created, such as reviews, and finding no PATCH of theirs
+//! it reads the documents of version 2, as protobuf. A real server has them; here such kinds list a
+//! PATCH that is answered with 405, so that it need not. The operations of built-in kinds do not claim `application/strategic-merge-patch+json`, although the server takes it:
 //! kubectl would then compute its patches from these schemas, which say nothing about lists,
 //! instead of from the Go types it carries.
 //!
@@ -99,25 +101,28 @@ type Content<'a> = &'a dyn Fn(&[&str], &str) -> Value;
 
 fn add_paths(paths: &mut Map<String, Value>, resource: &ResourceDef, content: Content<'_>) {
     let root = format!("/{}", path(resource));
+    let served = |verbs: &[&'static str]| -> Vec<_> {
+        verbs.iter().copied().filter(|verb| resource.verbs.contains(verb)).collect()
+    };
     let collection = if resource.namespaced {
-        paths.insert(
-            format!("{root}/{}", resource.plural),
-            item(&[], operations(resource, &["list"], content)),
-        );
+        let verbs = served(&["list"]);
+        if !verbs.is_empty() {
+            let operations = operations(resource, &verbs, content);
+            paths.insert(format!("{root}/{}", resource.plural), item(&[], operations));
+        }
         format!("{root}/namespaces/{{namespace}}/{}", resource.plural)
     } else {
         format!("{root}/{}", resource.plural)
     };
     let place: &[&str] = if resource.namespaced { &["namespace"] } else { &[] };
     let named: &[&str] = if resource.namespaced { &["name", "namespace"] } else { &["name"] };
-    let on_all = ["list", "create", "deletecollection"];
-    let on_one = ["get", "update", "patch", "delete"];
-    let served = |verbs: &[&'static str]| -> Vec<_> {
-        verbs.iter().copied().filter(|verb| resource.verbs.contains(verb)).collect()
-    };
     let one = format!("{collection}/{{name}}");
-    paths.insert(collection, item(place, operations(resource, &served(&on_all), content)));
-    let verbs = served(&on_one);
+    let mut verbs = served(&["list", "create", "deletecollection"]);
+    if verbs == ["create"] {
+        verbs.push("patch");
+    }
+    paths.insert(collection, item(place, operations(resource, &verbs, content)));
+    let verbs = served(&["get", "update", "patch", "delete"]);
     if !verbs.is_empty() {
         paths.insert(one.clone(), item(named, operations(resource, &verbs, content)));
     }
@@ -291,9 +296,9 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_that_can_be_patched_has_the_parameter_that_kubectl_looks_for() {
+    fn every_kind_that_can_be_created_has_the_parameter_that_kubectl_looks_for() {
         let registry = with_widgets("Widget");
-        for resource in registry.all().iter().filter(|r| r.verbs.contains(&"patch")) {
+        for resource in registry.all().iter().filter(|r| r.verbs.contains(&"create")) {
             let document = document_v3(&registry, &resource.group, &resource.version).unwrap();
             let own = json!({"group": resource.group, "version": resource.version,
                              "kind": resource.kind});

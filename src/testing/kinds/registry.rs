@@ -139,6 +139,12 @@ impl Registry {
         self.resources.iter().find(found).cloned()
     }
 
+    /// The resource of an object, by what it says of itself.
+    pub(crate) fn find_type(&self, api_version: &str, kind: &str) -> Option<Arc<ResourceDef>> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        self.find_kind(group, version, kind)
+    }
+
     /// Every resource, those of one group and version together.
     pub(crate) fn all(&self) -> &[Arc<ResourceDef>] {
         &self.resources

@@ -248,8 +248,7 @@ impl State {
     /// The object that an owner reference of `object` points at.
     fn owner(&self, object: &Value, owner: &Value) -> Option<(Arc<ResourceDef>, Arc<Stored>)> {
         let api_version = owner["apiVersion"].as_str()?;
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let def = self.registry.find_kind(group, version, owner["kind"].as_str()?)?;
+        let def = self.registry.find_type(api_version, owner["kind"].as_str()?)?;
         let key = def.key(&metadata::text(object, "namespace"), owner["name"].as_str()?);
         let found = self.object(&storage(&def), &key)?.clone();
         Some((def, found))

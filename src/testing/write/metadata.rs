@@ -60,23 +60,9 @@ fn check_map(metadata: &Value, field: &str) -> Outcome<()> {
     }
 }
 
-/// A member of the metadata that is not of its type, in Go's words.
 fn unfit(value: &Value, field: &str, expected: &str) -> Box<crate::Status> {
-    failure::bad_request(format!(
-        "json: cannot unmarshal {} into Go struct field ObjectMeta.metadata.{field} of type {expected}",
-        type_name(value)
-    ))
-}
-
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
+    let place = format!("ObjectMeta.metadata.{field}");
+    failure::bad_request(failure::mistyped(value, &place, expected))
 }
 
 /// Takes the namespace from the path and checks that the object does not name another.
@@ -102,6 +88,17 @@ pub(crate) fn place(
     }
     object["metadata"]["namespace"] = namespace.into();
     Ok(namespace.to_owned())
+}
+
+/// Checks that an object has the name of the path it was sent to.
+pub(crate) fn check_name(object: &Value, name: &str) -> Outcome<()> {
+    let given = text(object, "name");
+    if given == name {
+        return Ok(());
+    }
+    Err(failure::bad_request(format!(
+        "the name of the object ({given}) does not match the name on the URL ({name})"
+    )))
 }
 
 /// Checks the name of a new object, making one up if it only has a prefix for it.

@@ -115,7 +115,7 @@ impl State {
         let current = old.value(def);
         let mut patched = patch.apply_to(def, &current)?;
         metadata::check_type(def, &mut patched)?;
-        check_name(&patched, name)?;
+        metadata::check_name(&patched, name)?;
         check_preconditions(def, &old, &patched)?;
         let new = part::merge(def, part, &current, patched);
         self.replace(def, &old, current, new, part, context).map(|stored| (stored, false))
@@ -138,7 +138,7 @@ impl State {
         if metadata::text(&config, "name").is_empty() {
             config["metadata"]["name"] = name.into();
         }
-        check_name(&config, name)?;
+        metadata::check_name(&config, name)?;
         let current = old.as_ref().map(|old| old.value(def));
         let writer = writer(context, part.unwrap_or_default());
         let applied = patch::apply::apply(def, current.as_ref(), &config, writer, patch.force)?;
@@ -171,14 +171,4 @@ pub(crate) fn track(
 
 fn writer<'a>(context: &'a WriteContext, part: &'a str) -> Writer<'a> {
     Writer { manager: &context.manager, subresource: part, now: context.now }
-}
-
-fn check_name(object: &Value, name: &str) -> Outcome<()> {
-    let given = metadata::text(object, "name");
-    if given == name {
-        return Ok(());
-    }
-    Err(failure::bad_request(format!(
-        "the name of the object ({given}) does not match the name on the URL ({name})"
-    )))
 }

@@ -25,13 +25,10 @@ impl State {
     ) -> Outcome<(Arc<Stored>, bool)> {
         metadata::check_type(def, &mut object)?;
         metadata::place(def, namespace, &mut object)?;
-        let given = metadata::text(&object, "name");
-        if !given.is_empty() && given != name {
-            return Err(failure::bad_request(format!(
-                "the name of the object ({given}) does not match the name on the URL ({name})"
-            )));
+        if metadata::text(&object, "name").is_empty() {
+            object["metadata"]["name"] = name.into();
         }
-        object["metadata"]["name"] = name.into();
+        metadata::check_name(&object, name)?;
         let key = def.key(namespace.unwrap_or_default(), name);
         let Some(old) = self.object(&storage(def), &key).cloned() else {
             if part.is_none()

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::testing::time;
+use crate::testing::{kinds::fields::plain, time};
 
 /// An object that becomes a row, or a part of one.
 #[derive(Clone, Copy)]
@@ -137,14 +137,6 @@ pub(super) fn first_few(all: &[String], max: usize, separator: &str, none: &str)
 
 pub(super) fn or(text: String, default: &str) -> String {
     if text.is_empty() { default.to_owned() } else { text }
-}
-
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Number(_) | Value::Bool(_) => value.to_string(),
-        _ => String::new(),
-    }
 }
 
 #[cfg(test)]
