@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     options::{ListOptions, Page},
-    view::long_table,
+    view::{table_of, table_reply},
 };
 use crate::testing::{
     failure::{self, Outcome},
@@ -43,7 +43,8 @@ pub(crate) fn list(asked: &ResourceRequest<'_>) -> Outcome<Reply> {
             }
         }
         View::Table(version) => {
-            return Ok(Reply::json(200, &long_table(request, def, &items, meta, version)));
+            let table = table_of(request, def).encode(&items, &meta, version);
+            return Ok(table_reply(200, &table));
         }
     };
     Ok(Reply::new(200, "application/json", Body::List(body)))

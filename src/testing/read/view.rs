@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::SystemTime};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::table::{self, IncludeObject};
+use super::table::{IncludeObject, Table};
 use crate::testing::{
     http::{Body, Reply, Request, View},
     kinds::ResourceDef,
@@ -29,46 +29,19 @@ pub(crate) fn show(
             Reply::new(code, "application/json", Body::Bytes(body.into_bytes()))
         }
         View::Table(version) => {
-            let value = object.value(def);
             let meta = json!({"resourceVersion": object.revision.to_string()});
-            Reply::json(code, &rows(asked.request, def, &[&value], meta, version))
+            table_reply(code, &table_of(asked.request, def).encode(&[object], &meta, version))
         }
     }
 }
 
-/// A `Table` of objects.
-pub(crate) fn rows(
-    request: &Request,
-    def: &ResourceDef,
-    objects: &[&Value],
-    meta: Value,
-    version: &str,
-) -> Value {
+/// A `Table` as a response.
+pub(crate) fn table_reply(code: u16, table: &str) -> Reply {
+    Reply::new(code, "application/json", Body::Bytes(format!("{table}\n").into_bytes()))
+}
+
+/// How objects are printed for a request.
+pub(crate) fn table_of<'a>(request: &Request, def: &'a ResourceDef) -> Table<'a> {
     let include = request.parameter("includeObject").and_then(IncludeObject::parse);
-    let include = include.unwrap_or_default();
-    let mut table = table::table(def, objects, meta, include, SystemTime::now());
-    table["apiVersion"] = format!("meta.k8s.io/{version}").into();
-    table
-}
-
-/// A `Table` of many objects, of which only a few are decoded at a time.
-pub(crate) fn long_table(
-    request: &Request,
-    def: &ResourceDef,
-    items: &[Arc<Stored>],
-    meta: Value,
-    version: &str,
-) -> Value {
-    let mut table = rows(request, def, &[], meta, version);
-    let mut all = Vec::with_capacity(items.len());
-    for some in items.chunks(32) {
-        let values: Vec<Value> = some.iter().map(|item| item.value(def)).collect();
-        let values: Vec<&Value> = values.iter().collect();
-        if let Value::Array(part) = rows(request, def, &values, Value::Null, version)["rows"].take()
-        {
-            all.extend(part);
-        }
-    }
-    table["rows"] = all.into();
-    table
+    Table::new(def, include.unwrap_or_default(), SystemTime::now())
 }

@@ -6,9 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{options::ListOptions, view::rows};
+use super::{options::ListOptions, view::table_of};
 use crate::testing::{
     failure::{self, Outcome},
     faults::WatchScript,
@@ -251,8 +251,7 @@ impl Watch {
                 frame.push('}');
             }
             View::Table(version) => {
-                let value = object.value(&self.def);
-                frame.push_str(&self.table(&value, version).to_string());
+                frame.push_str(&self.table(&object, version));
             }
         }
         frame.push_str("}\n");
@@ -272,21 +271,21 @@ impl Watch {
             View::Table(version) => {
                 let object = json!({"kind": self.def.kind, "apiVersion": self.def.api_version(),
                     "metadata": metadata});
-                self.table(&object, version).to_string()
+                self.table(&Arc::new(Stored::new(&self.def, &object)), version)
             }
             _ => format!("{}\"metadata\":{metadata}}}", self.object_head),
         };
         wire.body(format!("{{\"type\":\"BOOKMARK\",\"object\":{object}}}\n").as_bytes())
     }
 
-    fn table(&mut self, object: &Value, version: &str) -> Value {
-        let meta = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
-        let mut table = rows(&self.request, &self.def, &[object], meta, version);
-        if self.headed {
-            table["columnDefinitions"] = Value::Null;
+    fn table(&mut self, object: &Arc<Stored>, version: &str) -> String {
+        let meta = json!({"resourceVersion": object.revision.to_string()});
+        let (table, objects) = (table_of(&self.request, &self.def), [object.clone()]);
+        if std::mem::replace(&mut self.headed, true) {
+            table.encode_rows(&objects, &meta, version)
+        } else {
+            table.encode(&objects, &meta, version)
         }
-        self.headed = true;
-        table
     }
 }
 

@@ -11,7 +11,7 @@ mod rbac;
 mod storage;
 mod workload;
 
-use std::time::SystemTime;
+use std::{fmt::Write, sync::Arc, time::SystemTime};
 
 use serde_json::{Value, json};
 
@@ -22,6 +22,7 @@ use self::{
 };
 use crate::testing::{
     kinds::{PrinterColumn, ResourceDef},
+    store::{Stored, type_meta},
     time,
 };
 
@@ -47,53 +48,82 @@ impl IncludeObject {
     }
 }
 
-/// The Table of some objects, with the columns of their kind.
-///
-/// A watch sends the columns with its first Table only: set `columnDefinitions` of the others to
-/// null.
-pub(crate) fn table(
-    resource: &ResourceDef,
-    items: &[&Value],
-    list_meta: Value,
-    include_object: IncludeObject,
+/// How the objects of a kind are printed.
+pub(crate) struct Table<'a> {
+    resource: &'a ResourceDef,
+    layout: Layout,
+    include: IncludeObject,
     now: SystemTime,
-) -> Value {
-    let layout = Layout::of(resource);
-    let rows: Vec<_> = items
-        .iter()
-        .map(|item| {
-            let mut row = json!({"cells": layout.cells(Item::new(item, now))});
-            if let Some(conditions) = pod::row_conditions(resource, item) {
-                row["conditions"] = conditions;
+}
+
+impl<'a> Table<'a> {
+    pub(crate) fn new(resource: &'a ResourceDef, include: IncludeObject, now: SystemTime) -> Self {
+        Self { resource, layout: Layout::of(resource), include, now }
+    }
+
+    /// The JSON of a Table of `objects`; `version` is that of `meta.k8s.io`.
+    ///
+    /// Objects are decoded one at a time, and what a row carries of its object is not encoded again.
+    pub(crate) fn encode(&self, objects: &[Arc<Stored>], meta: &Value, version: &str) -> String {
+        self.with_columns(&json!(self.layout.definitions()), objects, meta, version)
+    }
+
+    /// The same without the columns: a watch sends them with its first Table only.
+    pub(crate) fn encode_rows(
+        &self,
+        objects: &[Arc<Stored>],
+        meta: &Value,
+        version: &str,
+    ) -> String {
+        self.with_columns(&Value::Null, objects, meta, version)
+    }
+
+    fn with_columns(
+        &self,
+        columns: &Value,
+        objects: &[Arc<Stored>],
+        meta: &Value,
+        version: &str,
+    ) -> String {
+        let mut text = type_meta("Table", &format!("meta.k8s.io/{version}"));
+        text += &format!("\"metadata\":{meta},\"columnDefinitions\":{columns},\"rows\":[");
+        for (at, object) in objects.iter().enumerate() {
+            if at > 0 {
+                text.push(',');
             }
-            match include_object {
-                IncludeObject::None => {}
-                IncludeObject::Metadata => {
-                    row["object"] = json!({
-                        "kind": "PartialObjectMetadata",
-                        "apiVersion": "meta.k8s.io/v1",
-                        "metadata": item["metadata"],
-                    });
-                }
-                IncludeObject::Object => {
-                    let mut object = (*item).clone();
-                    if let Some(fields) = object.as_object_mut() {
-                        fields.insert("apiVersion".to_owned(), resource.api_version().into());
-                        fields.insert("kind".to_owned(), resource.kind.as_str().into());
-                    }
-                    row["object"] = object;
-                }
+            self.push_row(&mut text, object);
+        }
+        text + "]}"
+    }
+
+    fn push_row(&self, text: &mut String, object: &Arc<Stored>) {
+        let value = object.value(self.resource);
+        let cells = Value::Array(self.cells(&value));
+        // Writing into a string cannot fail.
+        let _ = write!(text, "{{\"cells\":{cells}");
+        if let Some(conditions) = pod::row_conditions(self.resource, &value) {
+            let _ = write!(text, ",\"conditions\":{conditions}");
+        }
+        match self.include {
+            IncludeObject::None => {}
+            IncludeObject::Metadata => {
+                text.push_str(",\"object\":");
+                text.push_str(&type_meta("PartialObjectMetadata", "meta.k8s.io/v1"));
+                text.push_str(object.metadata());
+                text.push('}');
             }
-            row
-        })
-        .collect();
-    json!({
-        "kind": "Table",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": list_meta,
-        "columnDefinitions": layout.definitions(),
-        "rows": rows,
-    })
+            IncludeObject::Object => {
+                text.push_str(",\"object\":");
+                text.push_str(&type_meta(&self.resource.kind, &self.resource.api_version()));
+                text.push_str(object.shown(self.resource).tail());
+            }
+        }
+        text.push('}');
+    }
+
+    fn cells(&self, object: &Value) -> Vec<Value> {
+        self.layout.cells(Item::new(object, self.now))
+    }
 }
 
 /// Where columns and cells come from.
@@ -207,8 +237,7 @@ mod tests {
         object["metadata"]["name"] = json!("x");
         object["metadata"]["creationTimestamp"] = json!("1970-01-01T00:00:00Z");
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(3600);
-        let table = table(&resource, &[&object], json!({}), IncludeObject::None, now);
-        table["rows"][0]["cells"].clone()
+        Table::new(&resource, IncludeObject::None, now).cells(&object).into()
     }
 
     #[test]
@@ -217,15 +246,9 @@ mod tests {
         let hostile = json!({"metadata": [], "spec": 1, "status": [[]], "data": 1, "webhooks": {}});
         for resource in registry.all() {
             for object in [json!({}), hostile.clone(), json!("text"), Value::Null] {
-                let table = table(
-                    resource,
-                    &[&object],
-                    json!({}),
-                    IncludeObject::Metadata,
-                    SystemTime::UNIX_EPOCH,
-                );
-                let columns = table["columnDefinitions"].as_array().unwrap().len();
-                let cells = table["rows"][0]["cells"].as_array().unwrap().len();
+                let table = Table::new(resource, IncludeObject::Metadata, SystemTime::UNIX_EPOCH);
+                let (columns, cells) =
+                    (table.layout.definitions().len(), table.cells(&object).len());
                 assert_eq!(columns, cells, "{}", resource.kind);
             }
         }
@@ -236,9 +259,15 @@ mod tests {
         let registry = Registry::builtin();
         let maps = registry.find("", "v1", "configmaps").unwrap();
         let map = json!({"metadata": {"name": "m"}, "data": {"a": "b"}});
+        let map = [Arc::new(Stored::new(&maps, &map))];
         let object = |include| {
-            let now = SystemTime::UNIX_EPOCH;
-            table(&maps, &[&map], json!({}), include, now)["rows"][0].get("object").cloned()
+            let table = Table::new(&maps, include, SystemTime::UNIX_EPOCH);
+            let text = table.encode(&map, &json!({"resourceVersion": "7"}), "v1beta1");
+            let table: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(table["apiVersion"], "meta.k8s.io/v1beta1");
+            assert_eq!(table["metadata"]["resourceVersion"], "7");
+            assert_eq!(table["rows"][0]["cells"][0], "m");
+            table["rows"][0].get("object").cloned()
         };
         assert_eq!(object(IncludeObject::None), None);
         let metadata = object(IncludeObject::Metadata).unwrap();
@@ -273,8 +302,7 @@ mod tests {
         let mut cells = |crd: &Value| {
             registry.apply_crd(crd).unwrap();
             let foos = registry.find("x.io", "v1", "foos").unwrap();
-            let table = table(&foos, &[&foo], json!({}), IncludeObject::None, now);
-            table["rows"][0]["cells"].clone()
+            Value::Array(Table::new(&foos, IncludeObject::None, now).cells(&foo))
         };
         assert_eq!(cells(&crd), json!(["f", "60s"]));
         let column = |kind: &str, path: &str| json!({"name": path, "type": kind, "jsonPath": path});
