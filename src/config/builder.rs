@@ -179,6 +179,9 @@ impl ConfigBuilder {
 
     /// Goes through a proxy: `http`, `https`, `socks5` or `socks5h`, with a user if need be.
     /// Defaults to what the environment says.
+    ///
+    /// The proxy looks up the server's name. The certificate of an `https` proxy may be signed by an
+    /// authority of the system or of the cluster.
     pub fn proxy(mut self, url: impl AsRef<str>) -> Self {
         match ProxyUrl::parse(url.as_ref()) {
             Ok(url) => self.config.proxy = Proxy::Url(url),

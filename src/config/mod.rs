@@ -359,7 +359,7 @@ impl Impersonate {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Timeouts {
-    /// Reaching the server: name lookup and TCP. Defaults to 30 seconds.
+    /// Reaching the server: name lookup, TCP, and a proxy's answer. Defaults to 30 seconds.
     pub connect: Duration,
     /// The TLS handshake. Defaults to 10 seconds.
     pub tls: Duration,

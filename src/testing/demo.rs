@@ -4,7 +4,13 @@ use std::{io, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{call::Call, core::Core, delete::DeleteOptions, server::ApiServer};
+use crate::testing::{
+    patch,
+    server::ApiServer,
+    shared::Shared,
+    store::storage,
+    write::{DeleteOptions, WriteContext},
+};
 
 /// How often something changes.
 const STEP: Duration = Duration::from_millis(300);
@@ -33,81 +39,80 @@ impl ApiServer {
         for object in initial() {
             self.create(object).map_err(io::Error::other)?;
         }
-        self.spawn("api:demo", |core| {
+        self.spawn("api:demo", |shared| {
             for step in 0.. {
-                if core.stop.wait_timeout(STEP) {
+                if shared.stop.wait_timeout(STEP) {
                     return;
                 }
-                advance(core, step);
+                advance(shared, step);
             }
         })
     }
 }
 
 /// One change, in turn.
-fn advance(core: &Core, step: u64) {
+fn advance(shared: &Shared, step: u64) {
     let round = step / 6;
     match step % 6 {
         0 => {
             let data = json!({"data": {"round": round.to_string()}});
-            merge(core, "ConfigMap", "v1", "default/settings", &data);
+            merge(shared, "ConfigMap", "v1", "default/settings", &data);
         }
         1 => {
             let replicas = 2 + round % 2;
             let change = json!({"spec": {"replicas": replicas}});
-            merge(core, "Deployment", "apps/v1", "kube-system/coredns", &change);
+            merge(shared, "Deployment", "apps/v1", "kube-system/coredns", &change);
         }
-        2 if round % 2 == 1 => create(core, pod("kube-system", "coredns-c", "coredns", "node-b")),
-        2 => delete(core, "Pod", "v1", "kube-system", "coredns-c"),
+        2 if round % 2 == 1 => create(shared, pod("kube-system", "coredns-c", "coredns", "node-b")),
+        2 => delete(shared, "Pod", "v1", "kube-system", "coredns-c"),
         3 => {
             let replicas = 2 + round % 2;
             let change = json!({"status": {"replicas": replicas, "readyReplicas": replicas,
                 "availableReplicas": replicas, "updatedReplicas": replicas,
                     "observedGeneration": round + 1}});
-            merge(core, "Deployment", "apps/v1", "kube-system/coredns", &change);
+            merge(shared, "Deployment", "apps/v1", "kube-system/coredns", &change);
         }
         4 => {
             let change = json!({"status": {"observedGeneration": 1, "replicas": 3,
                 "readyReplicas": 2 + round % 2, "currentReplicas": 3}});
-            merge(core, "StatefulSet", "apps/v1", "default/db", &change);
+            merge(shared, "StatefulSet", "apps/v1", "default/db", &change);
         }
         _ => {
-            delete(core, "Pod", "v1", "default", &format!("job-{}", round.wrapping_sub(1)));
-            create(core, pod("default", &format!("job-{round}"), "job", "node-a"));
+            delete(shared, "Pod", "v1", "default", &format!("job-{}", round.wrapping_sub(1)));
+            create(shared, pod("default", &format!("job-{round}"), "job", "node-a"));
         }
     }
 }
 
 /// Merges a change into an object, if it is (still) there.
-fn merge(core: &Core, kind: &str, api_version: &str, key: &str, change: &Value) {
-    core.write(|state| {
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let def = state.registry.find_kind(group, version, kind)?;
-        let old = state.object(&super::store::storage(&def), key)?.clone();
+fn merge(shared: &Shared, kind: &str, api_version: &str, key: &str, change: &Value) {
+    shared.write(|state| {
+        let def = state.registry.find_type(api_version, kind)?;
+        let old = state.object(&storage(&def), key)?.clone();
         let current = old.value(&def);
         let mut new = current.clone();
-        super::patch::merge::apply(&mut new, change);
-        state.replace(&def, &old, current, new, None, &call()).ok()
+        patch::merge::apply(&mut new, change);
+        state.replace(&def, &old, current, new, None, &context()).ok()
     });
 }
 
-fn create(core: &Core, object: Value) {
-    core.write(|state| {
-        let def = state.registry.find_kind("", "v1", object["kind"].as_str()?)?;
+fn create(shared: &Shared, object: Value) {
+    shared.write(|state| {
+        let def = state.registry.find_type("v1", object["kind"].as_str()?)?;
         let namespace = object["metadata"]["namespace"].as_str()?.to_owned();
-        state.create(&def, Some(&namespace), object, &call()).ok()
+        state.create(&def, Some(&namespace), object, &context()).ok()
     });
 }
 
-fn delete(core: &Core, kind: &str, version: &str, namespace: &str, name: &str) {
-    core.write(|state| {
-        let def = state.registry.find_kind("", version, kind)?;
-        state.delete(&def, Some(namespace), name, &DeleteOptions::default(), &call()).ok()
+fn delete(shared: &Shared, kind: &str, api_version: &str, namespace: &str, name: &str) {
+    shared.write(|state| {
+        let def = state.registry.find_type(api_version, kind)?;
+        state.delete(&def, Some(namespace), name, &DeleteOptions::default(), &context()).ok()
     });
 }
 
-fn call() -> Call {
-    Call { manager: "demo".into(), ..Call::direct() }
+fn context() -> WriteContext {
+    WriteContext { manager: "demo".into(), ..WriteContext::direct() }
 }
 
 fn initial() -> Vec<Value> {

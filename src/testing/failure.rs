@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{object::qualified, registry::ResourceDef};
-use crate::error::{Reason, Status, StatusCause, StatusDetails};
+use crate::{
+    error::{Reason, Status, StatusCause, StatusDetails},
+    testing::kinds::ResourceDef,
+};
 
 pub(crate) type Outcome<T> = Result<T, Box<Status>>;
 
@@ -32,16 +34,16 @@ pub(crate) fn method_not_allowed() -> Box<Status> {
 }
 
 pub(crate) fn not_found(def: &ResourceDef, name: &str) -> Box<Status> {
-    about(Reason::NotFound, def, name, format!("{} \"{name}\" not found", qualified(def)))
+    about(Reason::NotFound, def, name, format!("{} \"{name}\" not found", def.qualified()))
 }
 
 pub(crate) fn already_exists(def: &ResourceDef, name: &str) -> Box<Status> {
-    let message = format!("{} \"{name}\" already exists", qualified(def));
+    let message = format!("{} \"{name}\" already exists", def.qualified());
     about(Reason::AlreadyExists, def, name, message)
 }
 
 pub(crate) fn conflict(def: &ResourceDef, name: &str, why: &str) -> Box<Status> {
-    let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", qualified(def));
+    let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", def.qualified());
     about(Reason::Conflict, def, name, message)
 }
 
@@ -64,7 +66,7 @@ pub(crate) fn modified(def: &ResourceDef, name: &str) -> Box<Status> {
 }
 
 pub(crate) fn forbidden(def: &ResourceDef, name: &str, why: &str) -> Box<Status> {
-    let message = format!("{} \"{name}\" is forbidden: {why}", qualified(def));
+    let message = format!("{} \"{name}\" is forbidden: {why}", def.qualified());
     about(Reason::Forbidden, def, name, message)
 }
 
@@ -159,6 +161,19 @@ pub(crate) fn too_large(asked: u64, current: u64) -> Box<Status> {
         ..StatusDetails::default()
     });
     status
+}
+
+/// What is wrong with a value of another type, in Go's words; `place` is type and field.
+pub(crate) fn mistyped(value: &Value, place: &str, wanted: &str) -> String {
+    let found = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    format!("json: cannot unmarshal {found} into Go struct field {place} of type {wanted}")
 }
 
 /// The `Status` object as it goes over the wire.

@@ -79,58 +79,29 @@
 //! curl -X POST $URL/_testing/drop-connections       # all but the one this came over
 //! ```
 
-mod access;
-mod body;
-mod call;
-mod connection;
-mod control;
-mod convert;
-mod core;
-mod crd;
-mod defaults;
-mod delete;
+mod builder;
 mod demo;
-mod discovery;
 mod failure;
-mod fault;
 mod faults;
-mod fields;
-mod handler;
+mod fixtures;
 mod http;
-mod info;
 mod kinds;
-mod media;
-mod members;
-mod meta;
-mod modify;
-mod object;
-mod openapi;
-mod options;
-mod part;
 mod patch;
-mod path;
 mod random;
 mod read;
-mod registry;
-mod reply;
-mod requests;
-mod review;
+mod routes;
 mod sample;
-mod schema;
-mod select;
 mod server;
+mod shared;
 mod store;
-mod subresource;
-mod table;
+mod subresources;
 mod time;
-mod tls;
-mod watch;
-mod wire;
 mod write;
 
 pub use self::{
-    fault::{Fault, Moment, StatusFault, StatusForm, When},
-    path::Verb,
-    requests::SeenRequest,
-    server::{ApiServer, ApiServerBuilder},
+    builder::ApiServerBuilder,
+    faults::{Fault, Moment, StatusFault, StatusForm, When},
+    http::SeenRequest,
+    routes::Verb,
+    server::ApiServer,
 };

@@ -4,7 +4,11 @@ use std::io;
 
 use serde_json::{Value, json};
 
-use super::{call::Call, modify, registry::ResourceDef, server::ApiServer};
+use crate::testing::{
+    kinds::ResourceDef,
+    server::ApiServer,
+    write::{self, WriteContext},
+};
 
 const NAMESPACES: usize = 20;
 const NODES: usize = 100;
@@ -17,7 +21,7 @@ impl ApiServer {
     /// # Errors
     /// If they cannot be created, because they are there already.
     pub fn create_sample_pods(&self, count: usize) -> io::Result<()> {
-        self.core().write(|state| {
+        self.shared().write(|state| {
             let find = |plural| {
                 state
                     .registry
@@ -25,17 +29,17 @@ impl ApiServer {
                     .ok_or_else(|| io::Error::other("no such kind"))
             };
             let (pods, namespaces) = (find("pods")?, find("namespaces")?);
-            let call = Call::direct();
+            let context = WriteContext::direct();
             let refused = |status: Box<crate::Status>| io::Error::other(status.message);
             for namespace in 0..NAMESPACES {
                 let object = json!({"metadata": {"name": format!("load-{namespace:02}")}});
-                state.create(&namespaces, None, object, &call).map_err(refused)?;
+                state.create(&namespaces, None, object, &context).map_err(refused)?;
             }
-            let template = template(&pods, &call).to_string();
+            let template = template(&pods, &context).to_string();
             for index in 0..count {
                 let namespace = format!("load-{:02}", index % NAMESPACES);
                 let pod = pod(&template, index, &namespace)?;
-                state.create(&pods, Some(&namespace), pod, &call).map_err(refused)?;
+                state.create(&pods, Some(&namespace), pod, &context).map_err(refused)?;
             }
             Ok(())
         })
@@ -58,7 +62,7 @@ fn pod(template: &str, index: usize, namespace: &str) -> io::Result<Value> {
 }
 
 /// A pod with all that a kubelet and a deployment's controller say about it.
-fn template(def: &ResourceDef, call: &Call) -> Value {
+fn template(def: &ResourceDef, context: &WriteContext) -> Value {
     let written = json!({
         "apiVersion": "v1",
         "kind": "Pod",
@@ -91,21 +95,21 @@ fn template(def: &ResourceDef, call: &Call) -> Value {
         "spec": spec(),
     });
     let mut object = written;
-    modify::track(
+    write::track(
         None,
         &mut object,
         def,
         "",
-        &Call { manager: "kube-controller-manager".into(), ..call.clone() },
+        &WriteContext { manager: "kube-controller-manager".into(), ..context.clone() },
     );
     let before = object.clone();
     object["status"] = status();
-    modify::track(
+    write::track(
         Some(&before),
         &mut object,
         def,
         "status",
-        &Call { manager: "kubelet".into(), keep_status: false, ..call.clone() },
+        &WriteContext { manager: "kubelet".into(), keep_status: false, ..context.clone() },
     );
     object
 }

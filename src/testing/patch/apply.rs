@@ -15,7 +15,7 @@ use super::{
     managers::{Id, Manager, Managers},
     types::Types,
 };
-use crate::{Status, StatusCause, StatusDetails, testing::registry::ResourceDef};
+use crate::{Status, StatusCause, StatusDetails, testing::kinds::ResourceDef};
 
 /// Who writes, and how.
 #[derive(Clone, Copy, Debug)]
@@ -267,7 +267,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::registry::Registry;
+    use crate::testing::kinds::Registry;
 
     fn deployments() -> Arc<ResourceDef> {
         Registry::builtin().find("apps", "v1", "deployments").unwrap()

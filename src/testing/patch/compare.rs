@@ -332,7 +332,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::registry::Registry;
+    use crate::testing::kinds::Registry;
 
     fn with_types<R>(group: &str, kind: &str, run: impl Fn(Types<'_>) -> R) -> R {
         let registry = Registry::builtin();

@@ -256,7 +256,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::registry::Registry;
+    use crate::testing::kinds::Registry;
 
     fn patched(group: &str, kind: &str, object: &Value, patch: &Value) -> Result<Value, Error> {
         let registry = Registry::builtin();

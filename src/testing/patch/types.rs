@@ -9,7 +9,7 @@
 
 use serde_json::Value;
 
-use crate::testing::registry::ResourceDef;
+use crate::testing::kinds::ResourceDef;
 
 /// The knowledge about one kind.
 #[derive(Clone, Copy, Debug)]
@@ -300,7 +300,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::registry::Registry;
+    use crate::testing::kinds::Registry;
 
     fn check(group: &str, kind: &str, run: impl Fn(Types<'_>)) {
         let registry = Registry::builtin();

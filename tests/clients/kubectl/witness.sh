@@ -48,6 +48,7 @@ server_facts() {
     fails "get --raw of an unknown path" 'NotFound' k get --raw /nothing/here
     same "an access review by create --raw" true "$(access_review |
         k create --raw /apis/authorization.k8s.io/v1/selfsubjectaccessreviews -f - | jq .status.allowed)"
+    same "an access review by create -f" true "$(access_review | k create -f - -o json | jq .status.allowed)"
 }
 
 create() {
@@ -62,6 +63,7 @@ create() {
     same "create --dry-run=server" "configmap/dry created (server dry run)" \
         "$(config_map dry 'a: b' | k create --dry-run=server -f - 2>&1)"
     fails "the dry run left nothing" 'configmaps "dry" not found' k get configmap dry
+    # A member of the object itself, and one of the few types: all that the embedded server says it checks in built-in kinds.
     fails "an unknown field is refused" 'unknown field' k create -f <(config_map odd 'a: b'; echo 'nonsense: {a: 1}')
     fails "a wrong type is refused" 'replicas' k create -f <(deployment odd nginx | sed 's/replicas: 2/replicas: two/')
     fails "a bad name is refused" 'is invalid: metadata.name' make configmap Bad_Name
