@@ -544,9 +544,10 @@ enum Opened<K> {
     Not,
 }
 
-/// Whether an error is about one object of a watch, and not about the watch.
+/// Whether an error is about one object of a watch. Not so what is no event at all: something may have
+/// been lost.
 fn is_of_one_object(error: &Error) -> bool {
-    matches!(error, Error::Decode(error) if !error.what().starts_with("a watch of "))
+    matches!(error, Error::Decode(error) if !error.what().starts_with("a watch "))
 }
 
 impl<K> fmt::Debug for Reflector<K> {
