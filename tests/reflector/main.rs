@@ -6,6 +6,7 @@
 mod backing_off;
 mod chaos;
 mod half_open;
+mod mirror;
 mod pages;
 mod proxy;
 #[allow(dead_code, reason = "shared with the tests of requests")]
