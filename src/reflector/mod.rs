@@ -1,5 +1,6 @@
 //! Mirroring the objects of a source into a queue or a store.
 
+mod audit;
 mod backoff;
 mod next;
 mod patience;
@@ -15,6 +16,7 @@ use std::{
 };
 
 pub use self::{
+    audit::{Inconsistency, check_consistency},
     backoff::Backoff,
     progress::Doing,
     source::{ListWatch, ListerWatcher},

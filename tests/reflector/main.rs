@@ -5,6 +5,7 @@
 
 mod backing_off;
 mod chaos;
+mod consistency;
 mod half_open;
 mod mirror;
 mod pages;
