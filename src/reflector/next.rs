@@ -56,6 +56,7 @@ pub(super) enum Next {
 }
 
 /// What to do next, and whether whoever is on call should hear of it.
+#[expect(clippy::match_same_arms, reason = "a table: a row for each case")]
 pub(super) fn what_next(stage: Stage, error: &Error) -> (Next, Report) {
     use Report::{Loud, Silent};
     if error.is_stopped() {

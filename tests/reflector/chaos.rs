@@ -68,7 +68,7 @@ impl Consumer {
             std::thread::spawn(move || {
                 while fifo
                     .pop_with(|popped| {
-                        for delta in popped.deltas.iter() {
+                        for delta in &popped.deltas {
                             seen.lock().take(popped.key.as_str(), delta, &store);
                         }
                     })

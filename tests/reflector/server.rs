@@ -402,3 +402,21 @@ fn what_is_no_event_is_told_and_listed_again_because_something_may_be_lost() {
         assert!(mirror.errors()[0].starts_with("cannot decode a watch"), "{:?}", mirror.errors());
     }
 }
+
+#[test]
+fn an_object_that_does_not_fit_its_type_is_there_all_the_same_and_says_so_by_its_key() {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    let server = scripted(
+        "",
+        r#"{"type":"MODIFIED","object":{"data":"odd","metadata":{"name":"a","namespace":"default","resourceVersion":"6"}}}
+           {"type":"ADDED","object":{"metadata":{"name":"b","namespace":"default","resourceVersion":"7"}}}"#,
+    );
+    let config = server.config().build().unwrap();
+    let mirror = Mirror::start(config, no_pause(), |builder| builder.streamed_lists(false));
+    eventually("the last event", || mirror.reflector.last_sync_resource_version() == "7");
+    let odd = mirror.store.get_by_key("default/a").unwrap().cast::<ConfigMap>();
+    assert_eq!(odd.resource_version(), "6");
+    assert!(odd.get().unwrap_err().to_string().contains("default/a"));
+    assert!(mirror.store.get_by_key("default/b").unwrap().cast::<ConfigMap>().get().is_ok());
+    assert_eq!(mirror.errors(), [""; 0]);
+}

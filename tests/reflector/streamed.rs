@@ -230,7 +230,7 @@ fn an_abandoned_list_deletes_nothing_and_does_not_sync_the_queue() {
     let known = Store::new(meta_namespace_key);
     known.add(crate::support::object("old", "1"));
     let fifo: DeltaFifo<Object> =
-        DeltaFifo::builder(meta_namespace_key).known_objects(known.clone()).build();
+        DeltaFifo::builder(meta_namespace_key).known_objects(known).build();
     let fifo = Arc::new(fifo);
     let release = StopToken::new();
     let gate = release.clone();

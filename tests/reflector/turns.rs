@@ -20,9 +20,9 @@ const EMPTY: &str = r#"{"kind":"ConfigMapList","metadata":{"resourceVersion":"1"
 
 #[test]
 fn many_reflectors_of_one_client_list_four_at_a_time() {
-    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (now, most) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
     let server = {
-        let (now, most) = (now.clone(), most.clone());
+        let most = most.clone();
         Server::start(move |request| {
             if request.query().contains("watch=true") {
                 return Reply::stream().wait(&Gate::default());
