@@ -142,8 +142,8 @@ pub use crate::{
         Metadata, Object, ObjectKey, OwnerReference, PartialObjectMetadata, Resource,
     },
     reflector::{
-        Backoff, Doing, ListTarget, ListWatch, ListerWatcher, Reflector, ReflectorBuilder,
-        ReflectorStore,
+        Backoff, Doing, Inconsistency, ListTarget, ListWatch, ListerWatcher, Reflector,
+        ReflectorBuilder, ReflectorStore, check_consistency,
     },
     selector::{fields, labels},
     stop::StopToken,

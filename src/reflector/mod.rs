@@ -1,7 +1,9 @@
 //! Mirroring the objects of a source into a queue or a store.
 
+mod audit;
 mod backoff;
 mod next;
+mod patience;
 mod progress;
 mod source;
 mod streamed;
@@ -14,6 +16,7 @@ use std::{
 };
 
 pub use self::{
+    audit::{Inconsistency, check_consistency},
     backoff::Backoff,
     progress::Doing,
     source::{ListWatch, ListerWatcher},
@@ -22,6 +25,7 @@ pub use self::{
 use self::{
     backoff::{Delays, Random},
     next::{Next, Report, Session, Stage},
+    patience::Patience,
 };
 pub(crate) use self::{
     progress::{Progress, describe},
@@ -98,7 +102,7 @@ struct Options {
     watch_silence: Duration,
     on_error: Option<ErrorHandler>,
     backoff: Backoff,
-    internal_errors: Option<Duration>,
+    internal_errors: Duration,
 }
 
 #[derive(Debug)]
@@ -109,8 +113,8 @@ struct State {
     paginated: bool,
     /// The server does not stream lists.
     no_streaming: bool,
-    /// Since when the server has been answering with internal errors.
-    internal_errors_since: Option<Instant>,
+    /// With internal errors of the server.
+    patience: Patience,
     random: Random,
 }
 
@@ -166,7 +170,7 @@ impl<K: 'static> ReflectorBuilder<K> {
     /// Defaults to not at all.
     #[doc(alias = "MaxInternalErrorRetryDuration")]
     pub fn retry_internal_errors(mut self, limit: Duration) -> Self {
-        self.options.internal_errors = Some(limit).filter(|limit| !limit.is_zero());
+        self.options.internal_errors = limit;
         self
     }
 
@@ -194,15 +198,15 @@ impl<K: 'static> ReflectorBuilder<K> {
             delays: Delays::new(self.options.backoff, now),
             source: self.source,
             target: self.target,
-            options: self.options,
             progress: Arc::new(Progress::new()),
             state: Mutex::new(State {
                 version_lost: false,
                 paginated: false,
                 no_streaming: false,
-                internal_errors_since: None,
+                patience: Patience::new(self.options.internal_errors),
                 random: Random::new(),
             }),
+            options: self.options,
         }
     }
 }
@@ -234,7 +238,7 @@ impl<K: 'static> Reflector<K> {
             watch_silence: Duration::from_secs(30),
             on_error: None,
             backoff: Backoff::default(),
-            internal_errors: None,
+            internal_errors: Duration::ZERO,
         };
         ReflectorBuilder { source, target, options }
     }
@@ -254,7 +258,6 @@ impl<K: 'static> Reflector<K> {
                     break;
                 }
                 at_least = error.retry_after();
-                self.report(error);
             }
             // Also after a watch that ended well: lists are never asked for without a pause.
             if self.pause(at_least, stop).is_err() {
@@ -271,7 +274,7 @@ impl<K: 'static> Reflector<K> {
         self.progress.resource_version()
     }
 
-    /// Lists, then watches until a list is needed again.
+    /// Lists, then watches until a list is needed again. Errors have been reported.
     fn list_and_watch(&self, stop: &StopToken) -> Result<()> {
         let watch = match self.streamed_list(stop)? {
             Some(watch) => watch,
@@ -288,16 +291,16 @@ impl<K: 'static> Reflector<K> {
         self.progress.doing(Doing::Listing { received: 0 });
         let version = self.list_version();
         let limit = self.page_limit(&version);
-        match self.list_from(&version, limit, stop) {
-            Err(error) => match next::what_next(Stage::List, &error) {
-                (Next::WithoutVersion, _) => {
-                    self.state.lock().version_lost = true;
-                    self.list_from("", limit, stop)
-                }
-                _ => Err(error),
-            },
-            listed => listed,
+        let Err(error) = self.list_from(&version, limit, stop) else { return Ok(()) };
+        if self.next(Stage::List, &error) != Next::WithoutVersion {
+            return Err(error);
         }
+        self.state.lock().version_lost = true;
+        self.list_from("", limit, stop).inspect_err(|error| {
+            if !error.is_stopped() {
+                self.report(error);
+            }
+        })
     }
 
     /// Lists all pages into the target.
@@ -390,8 +393,10 @@ impl<K: 'static> Reflector<K> {
             match ended.next {
                 Next::Rewatch => quiet = quiet && ended.session.events == 0,
                 Next::RewatchQuiet => quiet = true,
-                Next::RewatchLater => self.pause(ended.retry_after, stop)?,
-                _ => return Ok(()),
+                Next::RewatchLater => {
+                    self.pause(ended.error.and_then(|error| error.retry_after()), stop)?;
+                }
+                _ => return ended.error.map_or(Ok(()), Err),
             }
         }
     }
@@ -414,12 +419,13 @@ impl<K: 'static> Reflector<K> {
                 Ok(event) => event,
                 Err(error @ Error::Decode(_)) if is_of_one_object(&error) => {
                     self.report(&error);
+                    events += 1;
                     continue;
                 }
                 Err(error) => {
                     let session = session(events);
                     let next = self.next(Stage::Watch(session), &error);
-                    return Ok(Ended { next, session, retry_after: None });
+                    return Ok(Ended { next, session, error: Some(error) });
                 }
             };
             if let WatchEvent::Error(status) = &event {
@@ -431,15 +437,14 @@ impl<K: 'static> Reflector<K> {
                         log::debug!("reflector {}: watch ended: {error}", self.options.name);
                     }
                 }
-                let retry_after = error.retry_after();
-                return Ok(Ended { next, session: session(events), retry_after });
+                return Ok(Ended { next, session: session(events), error: Some(error) });
             }
             trusted |= !matches!(event, WatchEvent::Added(_));
             self.apply(event, trusted);
             events += 1;
         }
         let session = session(events);
-        Ok(Ended { next: next::after_close(session), session, retry_after: None })
+        Ok(Ended { next: next::after_close(session), session, error: None })
     }
 
     fn apply(&self, event: WatchEvent<K>, trusted: bool) {
@@ -458,7 +463,9 @@ impl<K: 'static> Reflector<K> {
         if let Err(error) = applied {
             self.report(&error);
         }
-        self.progress.event(now, trusted.then_some(&*version));
+        // A watch from no version misses what was deleted meanwhile.
+        let known = trusted && !version.is_empty();
+        self.progress.event(now, known.then_some(&*version));
     }
 
     fn watch_options(&self, version: &str, quiet: bool) -> ListOptions {
@@ -497,32 +504,15 @@ impl<K: 'static> Reflector<K> {
         }
     }
 
-    /// Whether an internal error is to be sat out: for a while after the first of a series.
     fn retries_internal(&self, status: &crate::Status) -> bool {
-        /// After this time without one, a series is over.
-        const OVER: Duration = Duration::from_secs(60);
-        let Some(limit) = self.options.internal_errors else { return false };
-        if !status.is(crate::Reason::InternalError) {
-            return false;
-        }
-        let now = Instant::now();
-        let mut state = self.state.lock();
-        let since = state.internal_errors_since.filter(|&since| now - since < limit + OVER);
-        let since = *state.internal_errors_since.insert(since.unwrap_or(now));
-        if now - since <= limit {
-            return true;
-        }
-        state.internal_errors_since = None;
-        false
+        status.is(crate::Reason::InternalError) && self.state.lock().patience.lasts(Instant::now())
     }
 
     fn next(&self, stage: Stage, error: &Error) -> Next {
         let (next, report) = next::what_next(stage, error);
         match report {
-            // What ends the round is reported by its end.
-            Report::Loud if next != Next::Relist => self.report(error),
-            Report::Loud if matches!(stage, Stage::Watch(_)) => self.report(error),
-            _ => log::debug!("reflector {}: {error}", self.options.name),
+            Report::Loud => self.report(error),
+            Report::Silent => log::debug!("reflector {}: {error}", self.options.name),
         }
         next
     }
@@ -547,7 +537,7 @@ impl<K: 'static> Reflector<K> {
 struct Ended {
     next: Next,
     session: Session,
-    retry_after: Option<Duration>,
+    error: Option<Error>,
 }
 
 /// A watch that a streamed list has left open.
@@ -556,9 +546,10 @@ enum Opened<K> {
     Not,
 }
 
-/// Whether an error is about one object of a watch, and not about the watch.
+/// Whether an error is about one object of a watch. Not so what is no event at all: something may have
+/// been lost.
 fn is_of_one_object(error: &Error) -> bool {
-    matches!(error, Error::Decode(error) if !error.what().starts_with("a watch of "))
+    matches!(error, Error::Decode(error) if !error.what().starts_with("a watch "))
 }
 
 impl<K> fmt::Debug for Reflector<K> {

@@ -56,6 +56,7 @@ pub(super) enum Next {
 }
 
 /// What to do next, and whether whoever is on call should hear of it.
+#[expect(clippy::match_same_arms, reason = "a table: a row for each case")]
 pub(super) fn what_next(stage: Stage, error: &Error) -> (Next, Report) {
     use Report::{Loud, Silent};
     if error.is_stopped() {
@@ -66,12 +67,13 @@ pub(super) fn what_next(stage: Stage, error: &Error) -> (Next, Report) {
         Stage::List => (Next::Relist, Loud),
 
         Stage::StreamedList if lost_version(error) => (Next::WithoutVersion, Silent),
-        Stage::StreamedList if is_passing(error) => (Next::RewatchLater, Loud),
+        Stage::StreamedList if is_out_of_reach(error) => (Next::RewatchLater, Loud),
         Stage::StreamedList if refuses_streaming(error) => (Next::NoStreaming, Silent),
         Stage::StreamedList => (Next::PlainList, Silent),
 
-        Stage::OpenWatch if is_passing(error) => (Next::RewatchLater, Loud),
-        Stage::OpenWatch if error.is_expired() => (Next::Relist, Silent),
+        Stage::OpenWatch if lost_version(error) => (Next::Relist, Silent),
+        Stage::OpenWatch if is_out_of_reach(error) => (Next::RewatchLater, Loud),
+        Stage::OpenWatch if is_out_of_order(error) => (Next::RewatchLater, Loud),
         Stage::OpenWatch => (Next::Relist, Loud),
 
         Stage::Watch(session) => match error {
@@ -114,15 +116,19 @@ fn lost_version(error: &Error) -> bool {
     error.is_expired() || error.is_too_large_resource_version()
 }
 
-/// The state that the watch is about has not changed by it: coming back later is enough.
-fn is_passing(error: &Error) -> bool {
+/// Nobody is there, or nobody has time: coming back later is enough.
+fn is_out_of_reach(error: &Error) -> bool {
     match error {
         Error::Transport(cause) => {
             cause.is_connection_refused() || cause.is_timeout() || cause.is_disconnect()
         }
-        Error::Api(status) => error.is_too_many_requests() || status.code >= 500,
-        _ => false,
+        error => error.is_too_many_requests(),
     }
+}
+
+/// Nothing was said about the state that the watch goes on from.
+fn is_out_of_order(error: &Error) -> bool {
+    error.status().is_some_and(|status| status.code >= 500)
 }
 
 /// What servers answer that do not know, or do not want, `sendInitialEvents`.
@@ -191,6 +197,9 @@ mod tests {
         assert_eq!(next(Stage::StreamedList, api(400, "BadRequest")), (Next::NoStreaming, false));
         assert_eq!(next(Stage::StreamedList, api(403, "Forbidden")), (Next::PlainList, false));
         assert_eq!(next(Stage::StreamedList, api(404, "")), (Next::PlainList, false));
+        // What a server says whose etcd does not report its progress.
+        let unable = api(500, "InternalError");
+        assert_eq!(next(Stage::StreamedList, unable), (Next::PlainList, false));
     }
 
     #[test]
@@ -201,11 +210,12 @@ mod tests {
                 io(ErrorKind::ConnectionReset),
                 io(ErrorKind::TimedOut),
                 api(429, "TooManyRequests"),
-                api(500, "InternalError"),
-                api(503, "ServiceUnavailable"),
             ] {
-                assert_eq!(next(stage, error).0, Next::RewatchLater);
+                assert_eq!(next(stage, error), (Next::RewatchLater, true));
             }
+        }
+        for error in [api(500, "InternalError"), api(503, "ServiceUnavailable"), api(502, "")] {
+            assert_eq!(next(Stage::OpenWatch, error), (Next::RewatchLater, true));
         }
     }
 
@@ -214,7 +224,9 @@ mod tests {
         for error in [api(401, "Unauthorized"), api(403, "Forbidden"), api(404, "NotFound")] {
             assert_eq!(next(Stage::OpenWatch, error), (Next::Relist, true));
         }
-        assert_eq!(next(Stage::OpenWatch, api(410, "Expired")), (Next::Relist, false));
+        for error in [api(410, "Expired"), api(410, ""), too_large()] {
+            assert_eq!(next(Stage::OpenWatch, error), (Next::Relist, false));
+        }
     }
 
     #[test]

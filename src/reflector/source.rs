@@ -85,13 +85,17 @@ impl<K: Body> ListWatch<K> {
     /// The objects of a resource that is known only at run time, in one namespace or in all.
     #[must_use]
     pub fn of_resource(client: &Client, resource: &ApiResource, namespace: Option<&str>) -> Self {
-        Self::of_api(client.api_for(resource), namespace)
+        let api = client.api_for(resource);
+        match namespace.filter(|namespace| !namespace.is_empty()) {
+            Some(namespace) => Self::from_api(api.namespace(namespace)),
+            None => Self::from_api(api),
+        }
     }
 
-    pub(crate) fn of_api(mut api: Api<K>, namespace: Option<&str>) -> Self {
-        if let Some(namespace) = namespace.filter(|namespace| !namespace.is_empty()) {
-            api = api.namespace(namespace);
-        }
+    /// The objects that `api` is about: metadata alone, for example, of
+    /// [`Client::metadata`](crate::Client::metadata).
+    #[must_use]
+    pub fn from_api(api: Api<K>) -> Self {
         Self { api, tweak: None }
     }
 

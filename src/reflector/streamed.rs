@@ -1,6 +1,6 @@
 //! Lists that arrive as the beginning of a watch.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{
     Doing, Opened, Reflector, is_of_one_object,
@@ -20,6 +20,8 @@ enum Streamed<K> {
     /// All objects are there, and the watch goes on.
     Complete(Watch<K>),
     Ended,
+    /// What comes are changes, but not the end of the list.
+    Endless,
 }
 
 impl<K: 'static> Reflector<K> {
@@ -37,6 +39,9 @@ impl<K: 'static> Reflector<K> {
                     watch.set_silence(self.options.watch_silence);
                     return Ok(Some(Opened::Yes(watch)));
                 }
+                Ok(Streamed::Endless) => {
+                    return self.give_up("the server never came to its end");
+                }
                 Ok(Streamed::Ended) => {
                     ended += 1;
                     if ended == ENDED_EARLY {
@@ -48,7 +53,13 @@ impl<K: 'static> Reflector<K> {
                     Next::RewatchLater if is_silence(&error) => {
                         return self.give_up("the server never came to its end");
                     }
-                    Next::RewatchLater => self.pause(error.retry_after(), stop)?,
+                    Next::RewatchLater => {
+                        ended += u32::from(is_disconnect(&error));
+                        if ended == ENDED_EARLY {
+                            return Ok(None);
+                        }
+                        self.pause(error.retry_after(), stop)?;
+                    }
                     Next::WithoutVersion => {
                         let mut state = self.state.lock();
                         // Twice means that it is not the version.
@@ -85,12 +96,18 @@ impl<K: 'static> Reflector<K> {
         };
         let started = Instant::now();
         let mut watch = self.source.watch(&options, stop)?;
-        watch.set_silence(self.options.stream_silence);
         let mut target = self.target.begin_list();
         let mut events = 0;
-        while let Some(event) = watch.next() {
+        let mut wait = Wait::new(self.options.stream_silence);
+        while wait.limit_silence(&mut watch) {
+            let Some(event) = watch.next() else {
+                let session = Session { lasted: started.elapsed(), events };
+                log::debug!("streamed list ended before its end: {session:?}");
+                return Ok(Streamed::Ended);
+            };
             stop.check()?;
             events += 1;
+            wait.saw(&event);
             self.progress.received();
             let applied = match event {
                 Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => target.item(object),
@@ -112,10 +129,45 @@ impl<K: 'static> Reflector<K> {
                 self.report(&error);
             }
         }
-        let session = Session { lasted: started.elapsed(), events };
-        log::debug!("streamed list ended before its end: {session:?}");
-        Ok(Streamed::Ended)
+        Ok(Streamed::Endless)
     }
+}
+
+/// How long is waited for the next object of a list. Changes are no objects of it: a server that does
+/// not know what it was asked for sends them for ever.
+struct Wait {
+    limit: Duration,
+    since: Instant,
+    limited_to: Duration,
+}
+
+impl Wait {
+    fn new(limit: Duration) -> Self {
+        Self { limit, since: Instant::now(), limited_to: Duration::ZERO }
+    }
+
+    fn saw<K>(&mut self, event: &Result<WatchEvent<K>>) {
+        if matches!(event, Ok(WatchEvent::Added(_))) {
+            self.since = Instant::now();
+        }
+    }
+
+    /// Lets the watch be silent for what is left of the time; false if nothing is.
+    fn limit_silence<K>(&mut self, watch: &mut Watch<K>) -> bool {
+        let waited = self.since.elapsed();
+        // Most events are objects of the list, and change nothing here.
+        let left =
+            if waited < self.limit / 2 { self.limit } else { self.limit.saturating_sub(waited) };
+        if left != self.limited_to && !left.is_zero() {
+            self.limited_to = left;
+            watch.set_silence(left);
+        }
+        !left.is_zero()
+    }
+}
+
+fn is_disconnect(error: &Error) -> bool {
+    matches!(error, Error::Transport(cause) if cause.is_disconnect())
 }
 
 fn is_silence(error: &Error) -> bool {
