@@ -85,7 +85,7 @@ impl StopToken {
     #[must_use]
     pub fn child(&self) -> Self {
         let child = Self::new();
-        match self.on_stop(Arc::new(Child(Arc::downgrade(&child.0)))) {
+        match self.on_stop(Child::new(&child)) {
             Ok(registration) => *child.0.parent.lock() = Some(registration),
             Err(_) => child.stop(),
         }
@@ -94,7 +94,7 @@ impl StopToken {
 
     /// Stops `other` with this one, for as long as what is returned is kept.
     pub(crate) fn link(&self, other: &Self) -> Option<OnStop> {
-        let linked = self.on_stop(Arc::new(Child(Arc::downgrade(&other.0))));
+        let linked = self.on_stop(Child::new(other));
         if linked.is_err() {
             other.stop();
         }
@@ -171,11 +171,15 @@ impl Inner {
         let mut state = self.state.lock();
         self.stopped.store(true, Ordering::Release);
         self.stop_requested.notify_all();
+        let interrupts = std::mem::take(&mut state.interrupts);
         // Under the lock, so that whoever drops its `OnStop` knows that the interrupt has run or never
         // will: a socket is not shut down after it went back to the pool.
-        for (_, interrupt) in state.interrupts.drain(..) {
+        for (_, interrupt) in &interrupts {
             interrupt.interrupt();
         }
+        drop(state);
+        // Outside the lock: the last reference to a child token may be in here.
+        drop(interrupts);
     }
 }
 
@@ -192,12 +196,23 @@ impl Drop for OnStop {
 }
 
 /// A child token as seen from its parent.
-struct Child(Weak<Inner>);
+struct Child {
+    token: Weak<Inner>,
+    /// Kept until the parent's lock is free: whoever drops the last reference to a child takes it.
+    stopped: Mutex<Option<Arc<Inner>>>,
+}
+
+impl Child {
+    fn new(child: &StopToken) -> Arc<Self> {
+        Arc::new(Self { token: Arc::downgrade(&child.0), stopped: Mutex::new(None) })
+    }
+}
 
 impl Interrupt for Child {
     fn interrupt(&self) {
-        if let Some(child) = self.0.upgrade() {
+        if let Some(child) = self.token.upgrade() {
             child.stop();
+            *self.stopped.lock() = Some(child);
         }
     }
 }
@@ -237,6 +252,22 @@ mod tests {
             drop(root.child());
         }
         assert!(root.0.state.lock().interrupts.is_empty());
+    }
+
+    #[test]
+    fn a_child_may_be_dropped_while_its_parent_stops() {
+        for _ in 0..2_000 {
+            let root = StopToken::new();
+            let children = [root.child(), root.child(), root.child()];
+            let (waiter, stopper) = thread::scope(|scope| {
+                let dropped = scope.spawn(move || {
+                    children[2].wait();
+                    drop(children);
+                });
+                (dropped.thread().id(), scope.spawn(|| root.stop()).thread().id())
+            });
+            assert_ne!(waiter, stopper);
+        }
     }
 
     #[test]

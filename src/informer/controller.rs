@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::role::Role;
 use crate::{
     cache::{DeltaFifo, Pop, Popped},
     error::{Error, Result},
@@ -55,6 +56,13 @@ struct Schedule {
     period: Box<dyn Fn() -> Option<Duration> + Send + Sync>,
     /// What is asked.
     is_due: Box<dyn Fn(Instant) -> bool + Send + Sync>,
+}
+
+impl Schedule {
+    /// When to ask next; `None` for never, and for a time beyond what a clock can tell.
+    fn next(&self, now: Instant) -> Option<Instant> {
+        (self.period)().and_then(|period| now.checked_add(period))
+    }
 }
 
 /// Makes a [`Controller`].
@@ -187,9 +195,15 @@ impl<K: 'static> Controller<K> {
             Error::invalid("controller", format!("no thread can be started: {error}"))
         };
         let own = stop.child();
+        let _acting = Role::Engine.begin();
         std::thread::scope(|scope| {
             let name = format!("r:{}", self.name);
-            let reflect = || self.reflector.run(&own);
+            let reflect = || {
+                let _acting = Role::Engine.begin();
+                // Before the stop it ends only by a panic, and then there is nothing to wait for.
+                let _stopping = StopAtEnd(&own);
+                self.reflector.run(&own);
+            };
             let reflector = thread::spawn_scoped(&name, scope, reflect).map_err(no_thread)?;
             // Also when `process` panics: the scope waits for the reflector.
             let _stopping = StopAtEnd(&own);
@@ -198,34 +212,28 @@ impl<K: 'static> Controller<K> {
             if closing.is_err() {
                 self.queue.close();
             }
-            self.process_queue(&own, || reflector.is_finished());
+            self.process_queue(&own);
             own.stop();
             drop(closing);
             reflector.join().map_err(|panic| std::panic::resume_unwind(panic))
         })
     }
 
-    fn process_queue(&self, stop: &StopToken, reflector_is_gone: impl Fn() -> bool) {
-        /// How often to look whether the reflector is still there: it ends early only by a panic.
-        const LOOK: Duration = Duration::from_secs(1);
+    fn process_queue(&self, stop: &StopToken) {
         let mut process = self.process.lock();
-        let mut next_resync = (self.schedule.period)().map(|period| Instant::now() + period);
+        let mut next_resync = self.schedule.next(Instant::now());
         while !stop.is_stopped() {
-            let look = Instant::now() + LOOK;
-            let deadline = next_resync.map_or(look, |next| next.min(look));
-            match self.queue.pop_with_until(Some(deadline), &mut *process) {
-                Pop::Processed(Ok(())) | Pop::Synced => {}
+            match self.queue.pop_with_until(next_resync, &mut *process) {
+                Pop::Processed(Ok(())) | Pop::Synced | Pop::TimedOut => {}
                 Pop::Processed(Err(error)) => {
                     log::warn!("controller {}: {}", self.name, describe(&error));
                 }
-                Pop::TimedOut if reflector_is_gone() => return,
-                Pop::TimedOut => {}
                 Pop::Closed => return,
             }
             (self.after)();
             let now = Instant::now();
             if next_resync.is_some_and(|next| now >= next) {
-                next_resync = (self.schedule.period)().map(|period| now + period);
+                next_resync = self.schedule.next(now);
                 if (self.schedule.is_due)(now) {
                     self.queue.resync();
                 }
@@ -303,7 +311,7 @@ impl Running {
         self.stop.stop();
         match self.thread.take() {
             // Dropped by its own callback, it ends when that returns.
-            Some(thread) if thread.thread().id() == std::thread::current().id() => Ok(()),
+            Some(_) if Role::current() == Role::Engine => Ok(()),
             Some(thread) => {
                 thread.join().unwrap_or_else(|_| Err(Error::invalid("controller", "it panicked")))
             }

@@ -101,12 +101,26 @@ impl Core {
         }
     }
 
-    /// From not started to stopped.
+    /// From not started to stopped: there is no thread to say so.
     pub(super) fn end_unstarted(&self) {
         let mut state = self.state.lock();
         if *state == InformerState::NotStarted {
             *state = InformerState::Stopped;
+            drop(state);
+            self.signal.changed();
         }
+    }
+
+    /// From running to stopped, or to failed for this reason.
+    pub(super) fn end(&self, failure: Option<String>) {
+        *self.state.lock() = match failure {
+            None => InformerState::Stopped,
+            Some(why) => {
+                log::error!("informer {} failed: {why}", self.name);
+                InformerState::Failed(why)
+            }
+        };
+        self.signal.changed();
     }
 
     pub(super) fn state(&self) -> InformerState {
@@ -129,16 +143,7 @@ impl Core {
         self.stop.stop();
         // Listeners last, so that nobody is told of something that the store does not have.
         self.processor.stop();
-        let mut state = self.state.lock();
-        *state = match failure {
-            None => InformerState::Stopped,
-            Some(why) => {
-                log::error!("informer {} failed: {why}", self.name);
-                InformerState::Failed(why)
-            }
-        };
-        drop(state);
-        self.signal.changed();
+        self.end(failure);
     }
 
     pub(super) fn status(&self) -> InformerStatus {
@@ -170,10 +175,20 @@ impl Core {
         }
     }
 
-    /// How far the store has come.
-    pub(super) fn applied_version(&self) -> String {
-        // Taken before the queue is looked at: what it says has then been queued.
-        let seen = self.controller.reflector().progress.activity().resource_version;
-        if self.fifo.is_idle() { seen } else { self.processor.applied_version() }
+    /// How far the server has been followed: everything up to there has been queued.
+    pub(super) fn seen_version(&self) -> String {
+        self.controller.reflector().last_sync_resource_version()
+    }
+
+    /// How many keys will have been applied when all that are queued now have been.
+    pub(super) fn turn_of_last(&self) -> u64 {
+        // In this order: what is applied in between counts twice, which is too long a wait and not too
+        // short a one. One may be under way.
+        let queued = self.fifo.len() as u64 + 1;
+        self.processor.applied() + queued
+    }
+
+    pub(super) fn has_applied(&self, turn: u64) -> bool {
+        self.processor.applied() >= turn || self.fifo.is_idle()
     }
 }

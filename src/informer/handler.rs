@@ -188,6 +188,18 @@ impl<K: 'static> EventHandler<K> for crossbeam_channel::Sender<Event<K>> {
 }
 
 impl<K: 'static> EventHandler<K> for Box<dyn EventHandler<K>> {
+    fn on_add(&mut self, object: Object<K>, initial: bool) {
+        (**self).on_add(object, initial);
+    }
+
+    fn on_update(&mut self, old: Object<K>, new: Object<K>) {
+        (**self).on_update(old, new);
+    }
+
+    fn on_delete(&mut self, deleted: Deleted<Object<K>>) {
+        (**self).on_delete(deleted);
+    }
+
     fn on_event(&mut self, event: Event<K>) -> Result<()> {
         (**self).on_event(event)
     }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    fmt, io,
+    fmt, io, mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     thread::{JoinHandle, ThreadId},
@@ -11,6 +11,7 @@ use std::{
 
 use super::{
     handler::{Event, EventHandler},
+    role::Role,
     signal::Signal,
 };
 use crate::{
@@ -57,6 +58,8 @@ enum Thread {
     /// The handler waits for the informer to start.
     Waiting(Handler),
     Running(JoinHandle<()>, ThreadId),
+    /// The handler has been dropped; the thread has nothing left to do.
+    Ending(JoinHandle<()>),
     Gone,
 }
 
@@ -67,7 +70,8 @@ pub(super) struct Resync {
     pub(super) wanted: Option<Duration>,
     /// What it gets: never more often than the informer looks.
     pub(super) period: Option<Duration>,
-    pub(super) next: Instant,
+    /// `None` if that is beyond what a clock can tell.
+    pub(super) next: Option<Instant>,
     /// Whether it takes part in the current round.
     pub(super) taking_part: bool,
 }
@@ -96,7 +100,7 @@ impl Listener {
     /// Starts the thread that calls the handler.
     pub(super) fn start(self: &Arc<Self>, thread_name: &str) -> io::Result<()> {
         let mut state = self.state.lock();
-        let handler = match std::mem::replace(&mut state.thread, Thread::Gone) {
+        let handler = match mem::replace(&mut state.thread, Thread::Gone) {
             Thread::Waiting(handler) => handler,
             other => {
                 state.thread = other;
@@ -114,6 +118,7 @@ impl Listener {
     }
 
     fn run(&self, mut handler: Handler) {
+        let _acting = Role::Handler.begin();
         while let Some((event, backlog)) = self.next() {
             let initial = matches!(event, Event::Added { initial: true, .. });
             let started = Instant::now();
@@ -134,6 +139,7 @@ impl Listener {
         }
         // What the handler holds goes before anybody is told that it is gone.
         drop(handler);
+        self.state.lock().end_thread();
         self.signal.changed();
     }
 
@@ -208,9 +214,9 @@ impl Listener {
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
-        let dropped = std::mem::take(&mut state.queue);
+        let dropped = mem::take(&mut state.queue);
         let handler = match &state.thread {
-            Thread::Waiting(_) => Some(std::mem::replace(&mut state.thread, Thread::Gone)),
+            Thread::Waiting(_) => Some(mem::replace(&mut state.thread, Thread::Gone)),
             _ => None,
         };
         drop(state);
@@ -226,22 +232,14 @@ impl Listener {
     pub(super) fn join(&self, deadline: Option<Instant>) -> Result<(), ()> {
         let current = std::thread::current().id();
         let is_over = || match &self.state.lock().thread {
-            Thread::Running(thread, id) => *id == current || thread.is_finished(),
-            Thread::Waiting(_) | Thread::Gone => true,
+            Thread::Running(_, id) => *id == current,
+            Thread::Waiting(_) | Thread::Ending(_) | Thread::Gone => true,
         };
         if !self.signal.wait_until(deadline, is_over) {
             return Err(());
         }
-        let thread = {
-            let mut state = self.state.lock();
-            match &state.thread {
-                Thread::Running(_, id) if *id != current => {
-                    std::mem::replace(&mut state.thread, Thread::Gone)
-                }
-                _ => return Ok(()),
-            }
-        };
-        if let Thread::Running(thread, _) = thread {
+        let ending = self.state.lock().take_ending();
+        if let Some(thread) = ending {
             // Panics of the handler were caught where they happened.
             let _ = thread.join();
         }
@@ -256,6 +254,23 @@ impl Listener {
 impl State {
     fn has_synced(&self) -> bool {
         self.all_queued && self.initial_left == 0
+    }
+
+    fn end_thread(&mut self) {
+        self.thread = match mem::replace(&mut self.thread, Thread::Gone) {
+            Thread::Running(thread, _) => Thread::Ending(thread),
+            other => other,
+        };
+    }
+
+    fn take_ending(&mut self) -> Option<JoinHandle<()>> {
+        match mem::replace(&mut self.thread, Thread::Gone) {
+            Thread::Ending(thread) => Some(thread),
+            other => {
+                self.thread = other;
+                None
+            }
+        }
     }
 }
 

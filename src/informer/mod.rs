@@ -22,6 +22,7 @@ mod listener;
 mod plain;
 mod processor;
 mod registration;
+mod role;
 mod signal;
 mod status;
 
@@ -29,19 +30,22 @@ use std::{
     fmt,
     marker::PhantomData,
     sync::Arc,
-    thread::{JoinHandle, ThreadId},
+    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
 use serde::Serialize;
 
-use self::core::{Core, Parts};
 pub use self::{
     controller::{Controller, ControllerBuilder, Running},
     handler::{Event, EventHandler, FilteringHandler, HandlerFuncs, HandlerOutput},
     plain::Informer,
     registration::{Registration, RegistrationGuard},
     status::{HandlerStatus, InformerState, InformerStatus},
+};
+use self::{
+    core::{Core, Parts},
+    role::Role,
 };
 use crate::{
     cache::{DeltaFifo, Indexer, Indexers, Lister, Store, object_store},
@@ -90,7 +94,7 @@ pub struct SharedInformer<K = DynamicObject> {
 /// Ends the informer with its last handle.
 struct Owner {
     core: Arc<Core>,
-    thread: Mutex<Option<(JoinHandle<()>, ThreadId)>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Makes a [`SharedInformer`].
@@ -382,10 +386,11 @@ impl<K: 'static> SharedInformer<K> {
         let core = self.owner.core.clone();
         let name = format!("p:{}", core.resource.plural());
         let thread = thread::spawn(&name, move || core.run()).map_err(|error| {
-            Error::invalid("informer", format!("no thread can be started: {error}"))
+            let why = format!("no thread can be started: {error}");
+            self.core().end(Some(why.clone()));
+            Error::invalid("informer", why)
         })?;
-        let id = thread.thread().id();
-        *self.owner.thread.lock() = Some((thread, id));
+        *self.owner.thread.lock() = Some(thread);
         Ok(())
     }
 
@@ -418,8 +423,9 @@ impl<K: 'static> SharedInformer<K> {
     ///
     /// # Blocking
     ///
-    /// Until the calls of handlers that are under way have returned. Called by a handler, it does not
-    /// wait for that one.
+    /// Until the calls of handlers that are under way have returned. Called by a handler, of any
+    /// informer, it does not wait for handlers; called by a transform, an index function or an error
+    /// handler, it waits for nothing.
     pub fn stop(&self) {
         // Without a limit it cannot fail.
         let _ = self.owner.stop(None);
@@ -444,7 +450,7 @@ impl<K: 'static> SharedInformer<K> {
     /// Whether the informer has stopped.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        matches!(self.core().state(), InformerState::Stopped | InformerState::Failed(_))
+        self.core().state().is_over()
     }
 
     /// Where a watch would go on from; empty before the first list.
@@ -469,8 +475,7 @@ impl<K: 'static> SharedInformer<K> {
         let core = self.core();
         let settled = || {
             let status = core.status();
-            let over = !matches!(status.state, InformerState::Running | InformerState::NotStarted);
-            over || status.unsynced().is_none()
+            status.state.is_over() || status.unsynced().is_none()
         };
         core.signal.wait_until(Instant::now().checked_add(limit), settled);
         match core.status().unsynced() {
@@ -489,13 +494,16 @@ impl<K: 'static> SharedInformer<K> {
     /// If that has not happened after `limit`, or the informer has stopped.
     pub fn wait_for_resource_version(&self, version: &str, limit: Duration) -> Result<()> {
         let core = self.core();
-        let reached = || is_at_least(&core.applied_version(), version);
         let deadline = Instant::now().checked_add(limit);
-        core.signal.wait_until(deadline, || reached() || self.is_stopped());
-        if reached() {
+        let seen = || is_at_least(&core.seen_version(), version);
+        core.signal.wait_until(deadline, || seen() || self.is_stopped());
+        // What has been seen is queued now, in front of what comes later.
+        let turn = core.turn_of_last();
+        core.signal.wait_until(deadline, || core.has_applied(turn) || self.is_stopped());
+        if seen() && core.has_applied(turn) {
             return Ok(());
         }
-        let (name, at) = (&core.name, core.applied_version());
+        let (name, at) = (&core.name, core.seen_version());
         Err(Error::invalid(
             "wait",
             format!("{name} is at resource version {at:?}, not {version:?}"),
@@ -519,20 +527,26 @@ impl Owner {
     fn stop(&self, deadline: Option<Instant>) -> Result<()> {
         let core = &self.core;
         core.stop.stop();
-        // One that was never started has no thread to say that it has stopped.
         core.end_unstarted();
-        let thread = {
-            let mut thread = self.thread.lock();
-            let own = thread.as_ref().is_some_and(|(_, id)| *id == std::thread::current().id());
-            if own { None } else { thread.take() }
-        };
-        if let Some((thread, _)) = thread {
-            // It runs no code but this library's; a panic in it has been noted.
+        let role = Role::current();
+        if role == Role::Engine {
+            return Ok(());
+        }
+        let ended = core.signal.wait_until(deadline, || core.state().is_over());
+        let thread = self.thread.lock().take_if(|_| ended);
+        if let Some(thread) = thread {
+            // It has nothing left to do; a panic in it has been noted.
             let _ = thread.join();
         }
-        let late: Vec<_> = core
-            .processor
-            .stop()
+        let listeners = core.processor.stop();
+        if !ended {
+            let text = format!("{} is still busy applying a change", core.name);
+            return Err(Error::invalid("shutdown", text));
+        }
+        if role == Role::Handler {
+            return Ok(());
+        }
+        let late: Vec<_> = listeners
             .into_iter()
             .filter(|listener| listener.join(deadline).is_err())
             .map(|listener| listener.name.clone())

@@ -2,7 +2,10 @@
 
 use std::{
     io,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -30,6 +33,8 @@ pub(super) struct Processor {
     /// sees every object once. No user code runs under it.
     state: Mutex<State>,
     signal: Arc<Signal>,
+    /// How many keys have been applied.
+    applied: AtomicU64,
 }
 
 struct State {
@@ -41,8 +46,6 @@ struct State {
     default_resync: Option<Duration>,
     /// How often listeners are asked whether they want to be told again.
     check_period: Option<Duration>,
-    /// The newest resource version among the changes applied.
-    applied: String,
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -66,9 +69,8 @@ impl Processor {
             synced: false,
             default_resync: resync,
             check_period: resync,
-            applied: String::new(),
         };
-        Self { resource, store, state: Mutex::new(state), signal }
+        Self { resource, store, state: Mutex::new(state), signal, applied: AtomicU64::new(0) }
     }
 
     /// Adds a listener. One that joins late is told of every object in the store first.
@@ -119,7 +121,9 @@ impl Processor {
     /// Starts the threads of those that are waiting.
     pub(super) fn start(&self) -> io::Result<()> {
         let mut state = self.state.lock();
-        state.stage = Stage::Started;
+        if state.stage == Stage::NotStarted {
+            state.stage = Stage::Started;
+        }
         for listener in &state.listeners {
             listener.start(&self.thread_name(listener.id))?;
         }
@@ -151,7 +155,7 @@ impl Processor {
                     // Index functions are the user's: they run before the lock is taken.
                     let mut prepared = self.store.prepare(key.clone(), object.clone());
                     loop {
-                        let mut state = self.state.lock();
+                        let state = self.state.lock();
                         match self.store.commit(prepared) {
                             Ok(old) => {
                                 state.changed(old, object, initial);
@@ -165,7 +169,7 @@ impl Processor {
                     }
                 }
                 Delta::Deleted(deleted) => {
-                    let mut state = self.state.lock();
+                    let state = self.state.lock();
                     let old = match &deleted {
                         Deleted::Known(last) => self.store.remove_with(key.as_str(), last),
                         Deleted::FinalStateUnknown { .. } => self.store.remove(key.as_str()),
@@ -176,6 +180,7 @@ impl Processor {
                 }
             }
         }
+        self.applied.fetch_add(1, Ordering::Release);
     }
 
     /// All objects from the start have been applied.
@@ -199,8 +204,8 @@ impl Processor {
         self.state.lock().listeners.clone()
     }
 
-    pub(super) fn applied_version(&self) -> String {
-        self.state.lock().applied.clone()
+    pub(super) fn applied(&self) -> u64 {
+        self.applied.load(Ordering::Acquire)
     }
 
     pub(super) fn check_period(&self) -> Option<Duration> {
@@ -223,9 +228,7 @@ impl Processor {
 }
 
 impl State {
-    fn changed(&mut self, old: Option<Object>, new: Object, initial: bool) {
-        self.applied.clear();
-        self.applied.push_str(new.resource_version());
+    fn changed(&self, old: Option<Object>, new: Object, initial: bool) {
         match old {
             None => self.tell(&Event::Added { object: new, initial }, false),
             Some(old) => {
@@ -235,11 +238,7 @@ impl State {
         }
     }
 
-    fn deleted(&mut self, deleted: Deleted<Object>) {
-        if let Deleted::Known(last) = &deleted {
-            self.applied.clear();
-            self.applied.push_str(last.resource_version());
-        }
+    fn deleted(&self, deleted: Deleted<Object>) {
         self.tell(&Event::Deleted(deleted), false);
     }
 
@@ -268,16 +267,20 @@ impl State {
             }
         }
         let period = effective(wanted, self.check_period);
-        let next = now + period.unwrap_or_default();
-        Resync { wanted, period, next, taking_part: true }
+        Resync {
+            wanted,
+            period,
+            next: period.and_then(|period| now.checked_add(period)),
+            taking_part: true,
+        }
     }
 }
 
 impl Resync {
     fn is_due(&mut self, now: Instant) -> bool {
         self.taking_part = match self.period {
-            Some(period) if now >= self.next => {
-                self.next = now + period;
+            Some(period) if self.next.is_some_and(|next| now >= next) => {
+                self.next = now.checked_add(period);
                 true
             }
             _ => false,
@@ -304,10 +307,11 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let three = Some(Duration::from_secs(3));
-        let mut resync = Resync { wanted: three, period: three, next: at(3), taking_part: true };
+        let mut resync =
+            Resync { wanted: three, period: three, next: Some(at(3)), taking_part: true };
         let due: Vec<_> = (1..=9).filter(|&second| resync.is_due(at(second))).collect();
         assert_eq!(due, [3, 6, 9]);
-        let mut never = Resync { wanted: None, period: None, next: at(0), taking_part: true };
+        let mut never = Resync { wanted: None, period: None, next: Some(at(0)), taking_part: true };
         assert!(!never.is_due(at(9)) && !never.taking_part);
     }
 

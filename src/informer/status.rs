@@ -52,6 +52,12 @@ pub enum InformerState {
     Failed(String),
 }
 
+impl InformerState {
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self, Self::Stopped | Self::Failed(_))
+    }
+}
+
 /// How a handler is doing.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
