@@ -36,6 +36,7 @@ fn main() {
         ("fifo_replace_pop_20000", fifo_replace),
         ("indexer_update_20000", indexer_update),
         ("lister_get_100000", lister_get),
+        ("lister_get_100000_shuffled", lister_get_shuffled),
         ("list_by_label_100000", list_by_label),
         ("list_namespace_100000", list_namespace),
         ("list_all_100000", list_all),
@@ -49,9 +50,11 @@ fn main() {
 fn fifo_add_pop(name: &str) {
     let pod = pods(1, 1).remove(0);
     let fifo = DeltaFifo::new(meta_namespace_key::<Pod>);
-    measure(name, 1, || {
-        fifo.add(pod.clone()).expect("no transform");
-        fifo.pop_with(|popped| drop(black_box(popped)));
+    measure(name, BURST, || {
+        for _ in 0..BURST {
+            fifo.add(pod.clone()).expect("no transform");
+            fifo.pop_with(|popped| drop(black_box(popped)));
+        }
     });
 }
 
@@ -97,13 +100,20 @@ fn indexer_update(name: &str) {
 }
 
 fn lister_get(name: &str) {
+    get_all(name, &(0..LARGE).collect::<Vec<_>>());
+}
+
+fn lister_get_shuffled(name: &str) {
+    get_all(name, &shuffled(LARGE));
+}
+
+fn get_all(name: &str, order: &[usize]) {
     let lister = lister(pods(LARGE, 1));
     let names: Vec<_> = (0..LARGE).map(|n| format!("pod-{n}")).collect();
     let namespaces: Vec<_> =
         (0..NAMESPACES).map(|n| lister.namespace(&format!("namespace-{n}"))).collect();
-    let order = shuffled(LARGE);
     measure(name, LARGE, || {
-        for &n in &order {
+        for &n in order {
             let found = namespaces[n % NAMESPACES].get(&names[n]);
             black_box(found).expect("it is there");
         }

@@ -4,6 +4,7 @@ use std::{collections::VecDeque, fmt, mem};
 
 use super::{
     delta::{Deleted, Delta, Deltas, Popped},
+    key_set::KeySet,
     key_table::{KeyHash, KeyTable},
     replace::Replacing,
 };
@@ -84,6 +85,11 @@ pub(super) struct Options<T> {
 pub trait KnownObjects<T>: Send + Sync + 'static {
     /// The keys of all of them.
     fn keys(&self) -> Vec<ObjectKey>;
+
+    /// Shows each key to `visit`, which calls nothing else. For those who can do it without a copy.
+    fn for_each_key(&self, visit: &mut dyn FnMut(&ObjectKey)) {
+        self.keys().iter().for_each(visit);
+    }
 
     /// The one of this key.
     fn get(&self, key: &ObjectKey) -> Option<T>;
@@ -195,8 +201,8 @@ impl<T: Clone + 'static> DeltaFifo<T> {
     pub fn replace(&self, objects: impl IntoIterator<Item = T>) -> Result<()> {
         let prepared = objects.into_iter().map(|object| self.options.prepare(object));
         let objects = prepared.collect::<Result<Vec<_>>>()?;
-        let mut replacing = Replacing::default();
         let mut state = self.state.lock();
+        let mut replacing = Replacing::new(&state);
         for (key, object) in objects {
             replacing.item(&mut state, &self.options, key, object);
         }
@@ -213,7 +219,7 @@ impl<T: Clone + 'static> DeltaFifo<T> {
             return;
         }
         let mut state = self.state.lock();
-        for key in self.options.known_keys(&state) {
+        for key in self.options.known_keys(&state, |_| true) {
             let has_news = state.is_queued(&key) && !cfg!(kinf_bug = "3");
             if !has_news && let Some(object) = self.options.known_object(&state, &key) {
                 state.enqueue(key, Delta::Sync(object));
@@ -406,8 +412,9 @@ impl<T: Clone + 'static> Options<T> {
     }
 
     pub(super) fn delete(&self, state: &mut State<T>, key: ObjectKey, object: T) {
-        if state.is_queued(&key) || self.known_object(state, &key).is_some() {
-            state.enqueue_listed(key, Delta::Deleted(Deleted::Known(object)));
+        let hash = state.hash(&key);
+        if state.is_queued_at(&key, hash) || self.known_object(state, &key).is_some() {
+            state.enqueue_listed(key, hash, Delta::Deleted(Deleted::Known(object)));
         }
     }
 
@@ -432,13 +439,23 @@ impl<T: Clone + 'static> Options<T> {
         }
     }
 
-    /// The keys of the objects that the consumer has and keeps, or is about to have; one may come twice.
-    pub(super) fn known_keys(&self, state: &State<T>) -> Vec<ObjectKey> {
-        let mut keys = self.known.as_ref().map_or_else(Vec::new, |known| known.keys());
-        if !state.in_process.is_empty() {
-            keys.extend(state.in_process.iter().map(|object| object.key.clone()));
-            keys.retain(|key| !matches!(state.in_process(key), Some(None)));
+    /// The keys of the objects that the consumer has and keeps, or is about to have, as far as they are
+    /// wanted. That of an object in process may come twice.
+    pub(super) fn known_keys(
+        &self,
+        state: &State<T>,
+        wanted: impl Fn(&ObjectKey) -> bool,
+    ) -> Vec<ObjectKey> {
+        let mut keys = Vec::new();
+        let mut visit = |key: &ObjectKey| {
+            if wanted(key) && !matches!(state.in_process(key), Some(None)) {
+                keys.push(key.clone());
+            }
+        };
+        if let Some(known) = &self.known {
+            known.for_each_key(&mut visit);
         }
+        state.in_process.iter().for_each(|object| visit(&object.key));
         keys
     }
 }
@@ -494,29 +511,38 @@ impl<T> State<T> {
         }
     }
 
-    pub(super) fn enqueue(&mut self, key: ObjectKey, delta: Delta<T>) {
-        let hash = self.positions.hash(key.as_str());
-        if let Some(at) = self.find(key.as_str(), hash) {
-            self.entries[at].deltas.push(delta);
-            return;
-        }
-        let sequence = self.base.wrapping_add(self.entries.len() as u32);
-        self.positions.insert(hash, sequence);
-        self.entries.push_back(Entry { key, hash, deltas: Deltas::new(delta), counted: false });
+    fn enqueue(&mut self, key: ObjectKey, delta: Delta<T>) {
+        let hash = self.hash(&key);
+        self.enqueue_at(key, hash, delta);
     }
 
-    /// The same for an object of the first list, or of a deletion that it implies.
-    pub(super) fn enqueue_listed(&mut self, key: ObjectKey, delta: Delta<T>) {
-        if self.populated {
-            return self.enqueue(key, delta);
-        }
-        let hash = self.positions.hash(key.as_str());
-        self.enqueue(key.clone(), delta);
-        if let Some(at) = self.find(key.as_str(), hash)
-            && !mem::replace(&mut self.entries[at].counted, true)
-        {
+    /// The same for an object of a list, or of a deletion that it implies: those of the first count.
+    pub(super) fn enqueue_listed(&mut self, key: ObjectKey, hash: KeyHash, delta: Delta<T>) {
+        let at = self.enqueue_at(key, hash, delta);
+        if !self.populated && !mem::replace(&mut self.entries[at].counted, true) {
             self.initial_left += 1;
         }
+    }
+
+    /// Where in line it is then.
+    fn enqueue_at(&mut self, key: ObjectKey, hash: KeyHash, delta: Delta<T>) -> usize {
+        if let Some(at) = self.find(key.as_str(), hash) {
+            self.entries[at].deltas.push(delta);
+            return at;
+        }
+        let at = self.entries.len();
+        self.positions.insert(hash, self.base.wrapping_add(at as u32));
+        self.entries.push_back(Entry { key, hash, deltas: Deltas::new(delta), counted: false });
+        at
+    }
+
+    pub(super) fn hash(&self, key: &ObjectKey) -> KeyHash {
+        self.positions.hash(key.as_str())
+    }
+
+    /// An empty set of keys with the hashes of this queue.
+    pub(super) fn no_keys(&self) -> KeySet {
+        KeySet::beside(&self.positions)
     }
 
     fn take(&mut self) -> Option<Taken<T>> {
@@ -549,8 +575,12 @@ impl<T> State<T> {
         self.synced |= self.populated && self.initial_left == 0;
     }
 
-    pub(super) fn is_queued(&self, key: &ObjectKey) -> bool {
-        self.find(key.as_str(), self.positions.hash(key.as_str())).is_some()
+    fn is_queued(&self, key: &ObjectKey) -> bool {
+        self.is_queued_at(key, self.hash(key))
+    }
+
+    pub(super) fn is_queued_at(&self, key: &ObjectKey, hash: KeyHash) -> bool {
+        self.find(key.as_str(), hash).is_some()
     }
 
     fn find(&self, key: &str, hash: KeyHash) -> Option<usize> {
@@ -560,9 +590,9 @@ impl<T> State<T> {
     }
 
     /// The queued objects that are not gone, with their newest states.
-    pub(super) fn live(&self) -> impl Iterator<Item = (&ObjectKey, &T)> {
-        self.entries.iter().filter_map(|Entry { key, deltas, .. }| {
-            deltas.newest().live().map(|object| (key, object))
+    pub(super) fn live(&self) -> impl Iterator<Item = (&ObjectKey, KeyHash, &T)> {
+        self.entries.iter().filter_map(|Entry { key, hash, deltas, .. }| {
+            deltas.newest().live().map(|object| (key, *hash, object))
         })
     }
 

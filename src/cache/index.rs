@@ -8,6 +8,8 @@ use std::{
     sync::Arc,
 };
 
+use smallvec::SmallVec;
+
 use super::key_table::KeyTable;
 
 /// Functions that say under which values an object is to be found, each with a name.
@@ -97,7 +99,7 @@ impl<T> Indexers<T> {
     }
 
     /// The values of all indices for one object. Runs the user's code.
-    pub(super) fn values<'a>(&self, object: &'a T) -> Vec<Values<'a>> {
+    pub(super) fn values<'a>(&self, object: &'a T) -> SmallVec<[Values<'a>; 2]> {
         self.functions.iter().map(|indexer| indexer.values(object)).collect()
     }
 

@@ -29,6 +29,11 @@ impl KeyTable {
         Self { seed, table: HashTable::new() }
     }
 
+    /// An empty table with the same hashes.
+    pub(super) fn sibling(&self) -> Self {
+        Self { seed: self.seed, table: HashTable::new() }
+    }
+
     pub(super) fn hash(&self, key: &str) -> KeyHash {
         let bytes = key.as_bytes();
         let mut state = self.seed[0] ^ bytes.len() as u64;

@@ -6,6 +6,7 @@ mod delta;
 mod delta_fifo;
 mod fingerprint;
 mod index;
+mod key_set;
 mod key_table;
 mod lister;
 mod replace;

@@ -231,6 +231,10 @@ impl<T: Clone + Send + Sync + 'static> KnownObjects<T> for Store<T> {
         self.list_keys()
     }
 
+    fn for_each_key(&self, visit: &mut dyn FnMut(&ObjectKey)) {
+        self.objects().for_each_key(visit);
+    }
+
     fn get(&self, key: &ObjectKey) -> Option<T> {
         self.get_by_key(key.as_str())
     }
@@ -239,6 +243,10 @@ impl<T: Clone + Send + Sync + 'static> KnownObjects<T> for Store<T> {
 impl<T: Clone + Send + Sync + 'static> KnownObjects<T> for Indexer<T> {
     fn keys(&self) -> Vec<ObjectKey> {
         self.store.list_keys()
+    }
+
+    fn for_each_key(&self, visit: &mut dyn FnMut(&ObjectKey)) {
+        self.objects().for_each_key(visit);
     }
 
     fn get(&self, key: &ObjectKey) -> Option<T> {
