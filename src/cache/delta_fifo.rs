@@ -202,7 +202,7 @@ impl<T: Clone + 'static> DeltaFifo<T> {
         let prepared = objects.into_iter().map(|object| self.options.prepare(object));
         let objects = prepared.collect::<Result<Vec<_>>>()?;
         let mut state = self.state.lock();
-        let mut replacing = Replacing::new(&state);
+        let mut replacing = Replacing::new(&state, objects.len());
         for (key, object) in objects {
             replacing.item(&mut state, &self.options, key, object);
         }
@@ -423,8 +423,18 @@ impl<T: Clone + 'static> Options<T> {
     }
 
     /// The known object if the listed one says nothing new.
-    pub(super) fn known_or(&self, state: &State<T>, key: &ObjectKey, object: T) -> T {
+    pub(super) fn known_or(
+        &self,
+        state: &State<T>,
+        key: &ObjectKey,
+        hash: KeyHash,
+        object: T,
+    ) -> T {
         let Some(unchanged) = &self.unchanged else { return object };
+        // Without the queued changes the known object is not what it will be.
+        if state.is_queued_at(key, hash) {
+            return object;
+        }
         match self.known_object(state, key) {
             Some(known) if unchanged(&known, &object) => known,
             _ => object,
@@ -541,8 +551,8 @@ impl<T> State<T> {
     }
 
     /// An empty set of keys with the hashes of this queue.
-    pub(super) fn no_keys(&self) -> KeySet {
-        KeySet::beside(&self.positions)
+    pub(super) fn no_keys(&self, expected: usize) -> KeySet {
+        KeySet::beside(&self.positions, expected)
     }
 
     fn take(&mut self) -> Option<Taken<T>> {

@@ -40,9 +40,12 @@ struct Indexer<T> {
 }
 
 enum Function<T> {
-    Values(Arc<dyn Fn(&T) -> Vec<String> + Send + Sync>),
-    Value(Arc<dyn for<'a> Fn(&'a T) -> Option<Cow<'a, str>> + Send + Sync>),
+    Values(Arc<ValuesOf<T>>),
+    Value(Arc<ValueOf<T>>),
 }
+
+type ValuesOf<T> = dyn Fn(&T) -> Vec<String> + Send + Sync;
+type ValueOf<T> = dyn for<'a> Fn(&'a T) -> Option<Cow<'a, str>> + Send + Sync;
 
 impl<T> Indexers<T> {
     /// No index.

@@ -29,9 +29,9 @@ impl KeyTable {
         Self { seed, table: HashTable::new() }
     }
 
-    /// An empty table with the same hashes.
-    pub(super) fn sibling(&self) -> Self {
-        Self { seed: self.seed, table: HashTable::new() }
+    /// An empty table with the same hashes, with room for as many keys as are expected.
+    pub(super) fn sibling(&self, expected: usize) -> Self {
+        Self { seed: self.seed, table: HashTable::with_capacity(expected) }
     }
 
     pub(super) fn hash(&self, key: &str) -> KeyHash {

@@ -35,7 +35,7 @@ pub struct Replace<'a, T> {
 impl<T: Clone + 'static> DeltaFifo<T> {
     /// Starts to take a list object by object.
     pub fn begin_replace(&self) -> Replace<'_, T> {
-        Replace { fifo: self, replacing: Replacing::new(&self.state.lock()) }
+        Replace { fifo: self, replacing: Replacing::new(&self.state.lock(), 0) }
     }
 }
 
@@ -109,8 +109,8 @@ pub(super) struct Replacing {
 }
 
 impl Replacing {
-    pub(super) fn new<T>(state: &State<T>) -> Self {
-        Self { listed: state.no_keys() }
+    pub(super) fn new<T>(state: &State<T>, expected: usize) -> Self {
+        Self { listed: state.no_keys(expected) }
     }
 
     pub(super) fn item<T: Clone + 'static>(
@@ -121,12 +121,7 @@ impl Replacing {
         object: T,
     ) {
         let hash = state.hash(&key);
-        // Without the queued changes the known object is not what it will be.
-        let object = if state.is_queued_at(&key, hash) {
-            object
-        } else {
-            options.known_or(state, &key, object)
-        };
+        let object = options.known_or(state, &key, hash, object);
         self.listed.insert(hash, &key);
         state.enqueue_listed(key, hash, options.listed(object));
     }
