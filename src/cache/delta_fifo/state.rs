@@ -1,0 +1,182 @@
+//! What is in line, and what the consumer is working on.
+
+use std::{collections::VecDeque, mem};
+
+use crate::{
+    cache::{
+        delta::{Delta, Deltas, Popped},
+        key_set::KeySet,
+        key_table::{KeyHash, KeyTable},
+    },
+    object::ObjectKey,
+};
+
+/// Entries beyond this are given back when a burst is over.
+const KEPT_CAPACITY: usize = 1024;
+
+pub(in crate::cache) struct State<T> {
+    /// In line. The first has the sequence number `base`, the next `base + 1`, and so on.
+    pub(super) entries: VecDeque<Entry<T>>,
+    base: u32,
+    /// From keys to sequence numbers.
+    pub(super) positions: KeyTable,
+    pub(super) in_process: Vec<InProcess<T>>,
+    next_id: u64,
+    /// Whether the first list is complete, or something else came before one.
+    populated: bool,
+    /// Objects of the first list that are queued or in process.
+    initial_left: usize,
+    pub(super) synced: bool,
+    pub(super) closed: bool,
+}
+
+pub(super) struct Entry<T> {
+    pub(super) key: ObjectKey,
+    hash: KeyHash,
+    pub(super) deltas: Deltas<T>,
+    /// Whether it counts towards `initial_left`.
+    counted: bool,
+}
+
+pub(super) struct InProcess<T> {
+    id: u64,
+    pub(super) key: ObjectKey,
+    /// What the store will hold when the consumer is done; `None` if nothing.
+    object: Option<T>,
+}
+
+pub(super) struct Taken<T> {
+    pub(super) popped: Popped<T>,
+    pub(super) counted: bool,
+}
+
+impl<T> State<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            entries: VecDeque::new(),
+            base: 0,
+            positions: KeyTable::new(),
+            in_process: Vec::new(),
+            next_id: 0,
+            populated: false,
+            initial_left: 0,
+            synced: false,
+            closed: false,
+        }
+    }
+
+    pub(super) fn enqueue(&mut self, key: ObjectKey, delta: Delta<T>) {
+        let hash = self.hash(&key);
+        self.enqueue_at(key, hash, delta);
+    }
+
+    /// The same for an object of a list, or of a deletion that it implies: those of the first count.
+    pub(in crate::cache) fn enqueue_listed(
+        &mut self,
+        key: ObjectKey,
+        hash: KeyHash,
+        delta: Delta<T>,
+    ) {
+        let at = self.enqueue_at(key, hash, delta);
+        if !self.populated && !mem::replace(&mut self.entries[at].counted, true) {
+            self.initial_left += 1;
+        }
+    }
+
+    /// Where in line it is then.
+    fn enqueue_at(&mut self, key: ObjectKey, hash: KeyHash, delta: Delta<T>) -> usize {
+        if let Some(at) = self.find(key.as_str(), hash) {
+            self.entries[at].deltas.push(delta);
+            return at;
+        }
+        let at = self.entries.len();
+        self.positions.insert(hash, self.base.wrapping_add(at as u32));
+        self.entries.push_back(Entry { key, hash, deltas: Deltas::new(delta), counted: false });
+        at
+    }
+
+    pub(in crate::cache) fn hash(&self, key: &ObjectKey) -> KeyHash {
+        self.positions.hash(key.as_str())
+    }
+
+    /// An empty set of keys with the hashes of this queue.
+    pub(in crate::cache) fn no_keys(&self, expected: usize) -> KeySet {
+        KeySet::beside(&self.positions, expected)
+    }
+
+    pub(super) fn take(&mut self) -> Option<Taken<T>> {
+        let Entry { key, hash, deltas, counted } = self.entries.pop_front()?;
+        self.positions.remove(hash, self.base);
+        self.base = self.base.wrapping_add(1);
+        if self.entries.is_empty() && self.entries.capacity() > KEPT_CAPACITY {
+            self.entries.shrink_to(KEPT_CAPACITY);
+            self.positions.shrink();
+        }
+        Some(Taken { popped: Popped { key, deltas, initial: !self.synced }, counted })
+    }
+
+    /// Something other than a list came: if it is the first, there is nothing to wait for.
+    pub(super) fn populate(&mut self) {
+        self.populated = true;
+        self.settle(false);
+    }
+
+    /// The first list is complete.
+    pub(in crate::cache) fn complete_list(&mut self) {
+        self.populate();
+    }
+
+    /// One object has been processed, which may have been the last of the first list.
+    pub(super) fn settle(&mut self, counted: bool) {
+        if counted {
+            self.initial_left -= 1;
+        }
+        self.synced |= self.populated && self.initial_left == 0;
+    }
+
+    pub(super) fn is_queued(&self, key: &ObjectKey) -> bool {
+        self.is_queued_at(key, self.hash(key))
+    }
+
+    pub(in crate::cache) fn is_queued_at(&self, key: &ObjectKey, hash: KeyHash) -> bool {
+        self.find(key.as_str(), hash).is_some()
+    }
+
+    pub(super) fn find(&self, key: &str, hash: KeyHash) -> Option<usize> {
+        let at = |sequence: u32| sequence.wrapping_sub(self.base) as usize;
+        let is_key = |sequence| self.entries[at(sequence)].key.as_str() == key;
+        self.positions.find(hash, is_key).map(at)
+    }
+
+    /// The queued objects that are not gone, with their newest states.
+    pub(in crate::cache) fn live(&self) -> impl Iterator<Item = (&ObjectKey, KeyHash, &T)> {
+        self.entries.iter().filter_map(|Entry { key, hash, deltas, .. }| {
+            deltas.newest().live().map(|object| (key, *hash, object))
+        })
+    }
+
+    /// What becomes of the object that a consumer works on: `None` if it works on none of this key.
+    pub(super) fn in_process(&self, key: &ObjectKey) -> Option<Option<&T>> {
+        if cfg!(kinf_bug = "1") {
+            return None;
+        }
+        // The latest counts, should several consumers have taken the same key one after the other.
+        let found = self.in_process.iter().rev().find(|object| object.key == *key)?;
+        Some(found.object.as_ref())
+    }
+
+    pub(super) fn end(&mut self, id: u64) -> Option<InProcess<T>> {
+        let at = self.in_process.iter().position(|object| object.id == id)?;
+        Some(self.in_process.remove(at))
+    }
+}
+
+impl<T: Clone> State<T> {
+    pub(super) fn begin(&mut self, popped: &Popped<T>) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        let object = popped.deltas.newest().live().cloned();
+        self.in_process.push(InProcess { id, key: popped.key.clone(), object });
+        id
+    }
+}
