@@ -32,10 +32,12 @@ fn main() {
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     for (name, run) in [
         ("fifo_add_pop", fifo_add_pop as fn(&str)),
+        ("fifo_add_pop_with", fifo_add_pop_with),
         ("fifo_add_update_pop_1000", fifo_burst),
         ("fifo_replace_pop_20000", fifo_replace),
         ("indexer_update_20000", indexer_update),
         ("lister_get_100000", lister_get),
+        ("lister_get_100000_shuffled", lister_get_shuffled),
         ("list_by_label_100000", list_by_label),
         ("list_namespace_100000", list_namespace),
         ("list_all_100000", list_all),
@@ -49,9 +51,23 @@ fn main() {
 fn fifo_add_pop(name: &str) {
     let pod = pods(1, 1).remove(0);
     let fifo = DeltaFifo::new(meta_namespace_key::<Pod>);
-    measure(name, 1, || {
-        fifo.add(pod.clone()).expect("no transform");
-        fifo.pop_with(|popped| drop(black_box(popped)));
+    measure(name, BURST, || {
+        for _ in 0..BURST {
+            fifo.add(pod.clone()).expect("no transform");
+            drop(black_box(fifo.pop()));
+        }
+    });
+}
+
+/// The same with a callback, while which the object counts as known.
+fn fifo_add_pop_with(name: &str) {
+    let pod = pods(1, 1).remove(0);
+    let fifo = DeltaFifo::new(meta_namespace_key::<Pod>);
+    measure(name, BURST, || {
+        for _ in 0..BURST {
+            fifo.add(pod.clone()).expect("no transform");
+            fifo.pop_with(|popped| drop(black_box(popped)));
+        }
     });
 }
 
@@ -97,13 +113,20 @@ fn indexer_update(name: &str) {
 }
 
 fn lister_get(name: &str) {
+    get_all(name, &(0..LARGE).collect::<Vec<_>>());
+}
+
+fn lister_get_shuffled(name: &str) {
+    get_all(name, &shuffled(LARGE));
+}
+
+fn get_all(name: &str, order: &[usize]) {
     let lister = lister(pods(LARGE, 1));
     let names: Vec<_> = (0..LARGE).map(|n| format!("pod-{n}")).collect();
     let namespaces: Vec<_> =
         (0..NAMESPACES).map(|n| lister.namespace(&format!("namespace-{n}"))).collect();
-    let order = shuffled(LARGE);
     measure(name, LARGE, || {
-        for &n in &order {
+        for &n in order {
             let found = namespaces[n % NAMESPACES].get(&names[n]);
             black_box(found).expect("it is there");
         }

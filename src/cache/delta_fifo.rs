@@ -1,10 +1,14 @@
 //! The queue between whoever sees changes and whoever applies them.
 
+mod state;
+
 use std::{fmt, mem, time::Instant};
 
+pub(super) use self::state::State;
+use self::state::Taken;
 use super::{
     delta::{Deleted, Delta, Deltas, Popped},
-    pending::{State, Taken},
+    key_table::KeyHash,
     replace::Replacing,
 };
 use crate::{
@@ -81,6 +85,11 @@ pub(super) struct Options<T> {
 pub trait KnownObjects<T>: Send + Sync + 'static {
     /// The keys of all of them.
     fn keys(&self) -> Vec<ObjectKey>;
+
+    /// Shows each key to `visit`, which calls nothing else. For those who can do it without a copy.
+    fn for_each_key(&self, visit: &mut dyn FnMut(&ObjectKey)) {
+        self.keys().iter().for_each(visit);
+    }
 
     /// The one of this key.
     fn get(&self, key: &ObjectKey) -> Option<T>;
@@ -192,8 +201,8 @@ impl<T: Clone + 'static> DeltaFifo<T> {
     pub fn replace(&self, objects: impl IntoIterator<Item = T>) -> Result<()> {
         let prepared = objects.into_iter().map(|object| self.options.prepare(object));
         let objects = prepared.collect::<Result<Vec<_>>>()?;
-        let mut replacing = Replacing::default();
         let mut state = self.state.lock();
+        let mut replacing = Replacing::new(&state, objects.len());
         for (key, object) in objects {
             replacing.item(&mut state, &self.options, key, object);
         }
@@ -210,7 +219,7 @@ impl<T: Clone + 'static> DeltaFifo<T> {
             return;
         }
         let mut state = self.state.lock();
-        for key in self.options.known_keys(&state) {
+        for key in self.options.known_keys(&state, |_| true) {
             let has_news = state.is_queued(&key) && !cfg!(kinf_bug = "3");
             if !has_news && let Some(object) = self.options.known_object(&state, &key) {
                 state.enqueue(key, Delta::Sync(object));
@@ -462,8 +471,9 @@ impl<T: Clone + 'static> Options<T> {
     }
 
     pub(super) fn delete(&self, state: &mut State<T>, key: ObjectKey, object: T) {
-        if state.is_queued(&key) || self.known_object(state, &key).is_some() {
-            state.enqueue_listed(key, Delta::Deleted(Deleted::Known(object)));
+        let hash = state.hash(&key);
+        if state.is_queued_at(&key, hash) || self.known_object(state, &key).is_some() {
+            state.enqueue_listed(key, hash, Delta::Deleted(Deleted::Known(object)));
         }
     }
 
@@ -472,8 +482,18 @@ impl<T: Clone + 'static> Options<T> {
     }
 
     /// The known object if the listed one says nothing new.
-    pub(super) fn known_or(&self, state: &State<T>, key: &ObjectKey, object: T) -> T {
+    pub(super) fn known_or(
+        &self,
+        state: &State<T>,
+        key: &ObjectKey,
+        hash: KeyHash,
+        object: T,
+    ) -> T {
         let Some(unchanged) = &self.unchanged else { return object };
+        // Without the queued changes the known object is not what it will be.
+        if state.is_queued_at(key, hash) {
+            return object;
+        }
         match self.known_object(state, key) {
             Some(known) if unchanged(&known, &object) => known,
             _ => object,
@@ -488,13 +508,23 @@ impl<T: Clone + 'static> Options<T> {
         }
     }
 
-    /// The keys of the objects that the consumer has and keeps, or is about to have; one may come twice.
-    pub(super) fn known_keys(&self, state: &State<T>) -> Vec<ObjectKey> {
-        let mut keys = self.known.as_ref().map_or_else(Vec::new, |known| known.keys());
-        if !state.in_process.is_empty() {
-            keys.extend(state.in_process.iter().map(|object| object.key.clone()));
-            keys.retain(|key| !matches!(state.in_process(key), Some(None)));
+    /// The keys of the objects that the consumer has and keeps, or is about to have, as far as they are
+    /// wanted. That of an object in process may come twice.
+    pub(super) fn known_keys(
+        &self,
+        state: &State<T>,
+        wanted: impl Fn(&ObjectKey) -> bool,
+    ) -> Vec<ObjectKey> {
+        let mut keys = Vec::new();
+        let mut visit = |key: &ObjectKey| {
+            if wanted(key) && !matches!(state.in_process(key), Some(None)) {
+                keys.push(key.clone());
+            }
+        };
+        if let Some(known) = &self.known {
+            known.for_each_key(&mut visit);
         }
+        state.in_process.iter().for_each(|object| visit(&object.key));
         keys
     }
 }

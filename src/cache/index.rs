@@ -8,6 +8,8 @@ use std::{
     sync::Arc,
 };
 
+use smallvec::SmallVec;
+
 use super::key_table::KeyTable;
 
 /// Functions that say under which values an object is to be found, each with a name.
@@ -38,9 +40,12 @@ struct Indexer<T> {
 }
 
 enum Function<T> {
-    Values(Arc<dyn Fn(&T) -> Vec<String> + Send + Sync>),
-    Value(Arc<dyn for<'a> Fn(&'a T) -> Option<Cow<'a, str>> + Send + Sync>),
+    Values(Arc<ValuesOf<T>>),
+    Value(Arc<ValueOf<T>>),
 }
+
+type ValuesOf<T> = dyn Fn(&T) -> Vec<String> + Send + Sync;
+type ValueOf<T> = dyn for<'a> Fn(&'a T) -> Option<Cow<'a, str>> + Send + Sync;
 
 impl<T> Indexers<T> {
     /// No index.
@@ -117,7 +122,7 @@ impl<T> Indexers<T> {
     }
 
     /// The values of all indices for one object. Runs the user's code.
-    pub(super) fn values<'a>(&self, object: &'a T) -> Vec<Values<'a>> {
+    pub(super) fn values<'a>(&self, object: &'a T) -> SmallVec<[Values<'a>; 2]> {
         self.functions.iter().map(|indexer| indexer.values(object)).collect()
     }
 

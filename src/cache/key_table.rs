@@ -29,6 +29,11 @@ impl KeyTable {
         Self { seed, table: HashTable::new() }
     }
 
+    /// An empty table with the same hashes, with room for as many keys as are expected.
+    pub(super) fn sibling(&self, expected: usize) -> Self {
+        Self { seed: self.seed, table: HashTable::with_capacity(expected) }
+    }
+
     pub(super) fn hash(&self, key: &str) -> KeyHash {
         let bytes = key.as_bytes();
         let mut state = self.seed[0] ^ bytes.len() as u64;

@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use smallvec::SmallVec;
+
 use super::{
     fingerprint,
     index::Indexers,
@@ -21,7 +23,7 @@ use crate::{
 pub const NAMESPACE_INDEX: &str = "namespace";
 
 /// The longest `namespace/name` that is looked up without allocating.
-const KEY_ON_STACK: usize = 384;
+const KEY_ON_STACK: usize = 256;
 
 /// The key of an object: `namespace/name`, or `name`.
 #[must_use]
@@ -171,22 +173,14 @@ fn keep_matching<K>(objects: &mut Vec<Object<K>>, selector: &Selector) {
 }
 
 fn with_key<R>(namespace: &str, name: &str, look_up: impl FnOnce(&str) -> R) -> R {
-    let length = namespace.len() + 1 + name.len();
-    let mut buffer = [0; KEY_ON_STACK];
     if namespace.is_empty() {
         return look_up(name);
     }
-    let Some(key) = buffer.get_mut(..length) else {
-        return look_up(&format!("{namespace}/{name}"));
-    };
-    let (start, end) = key.split_at_mut(namespace.len());
-    start.copy_from_slice(namespace.as_bytes());
-    end[0] = b'/';
-    end[1..].copy_from_slice(name.as_bytes());
-    match std::str::from_utf8(key) {
-        Ok(key) => look_up(key),
-        Err(_) => look_up(&format!("{namespace}/{name}")),
+    let mut key: SmallVec<[u8; KEY_ON_STACK]> = SmallVec::new();
+    for part in [namespace, "/", name] {
+        key.extend_from_slice(part.as_bytes());
     }
+    look_up(std::str::from_utf8(&key).unwrap_or_default())
 }
 
 fn not_found(resource: &ApiResource, name: &str) -> Error {

@@ -1,11 +1,10 @@
 //! Replacing what a queue knows by a new list, all at once or object by object.
 
-use std::collections::HashSet;
-
 use super::{
     delta::{Deleted, Delta},
-    delta_fifo::{DeltaFifo, Options},
-    pending::State,
+    delta_fifo::{DeltaFifo, Options, State},
+    key_set::KeySet,
+    key_table::KeyHash,
 };
 use crate::{error::Result, object::ObjectKey};
 
@@ -36,7 +35,7 @@ pub struct Replace<'a, T> {
 impl<T: Clone + 'static> DeltaFifo<T> {
     /// Starts to take a list object by object.
     pub fn begin_replace(&self) -> Replace<'_, T> {
-        Replace { fifo: self, replacing: Replacing::default() }
+        Replace { fifo: self, replacing: Replacing::new(&self.state.lock(), 0) }
     }
 }
 
@@ -48,19 +47,17 @@ impl<T: Clone + 'static> Replace<'_, T> {
     /// If the transform fails: the object counts as listed all the same, so that it is not deleted.
     pub fn item(&mut self, object: T) -> Result<()> {
         let key = self.fifo.options.key_of(&object);
+        let transformed = self.fifo.options.transformed(object);
         let replacing = &mut self.replacing;
-        match self.fifo.options.transformed(object) {
-            Ok(object) => {
-                let change =
-                    |state: &mut _, options: &_| replacing.item(state, options, key, object);
-                self.fifo.change_list(change);
-                Ok(())
-            }
+        let mut result = Ok(());
+        self.fifo.change_list(|state, options| match transformed {
+            Ok(object) => replacing.item(state, options, key, object),
             Err(error) => {
-                replacing.listed.insert(key);
-                Err(error)
+                replacing.listed.insert(state.hash(&key), &key);
+                result = Err(error);
             }
-        }
+        });
+        result
     }
 
     /// Takes back an object: it was deleted after it was listed.
@@ -71,11 +68,17 @@ impl<T: Clone + 'static> Replace<'_, T> {
     /// the list is finished.
     pub fn remove(&mut self, object: T) -> Result<()> {
         let key = self.fifo.options.key_of(&object);
+        let transformed = self.fifo.options.transformed(object);
         let replacing = &mut self.replacing;
-        replacing.listed.remove(&key);
-        let object = self.fifo.options.transformed(object)?;
-        self.fifo.change_list(|state, options| options.delete(state, key, object));
-        Ok(())
+        let mut result = Ok(());
+        self.fifo.change_list(|state, options| {
+            replacing.listed.remove(state.hash(&key), &key);
+            match transformed {
+                Ok(object) => options.delete(state, key, object),
+                Err(error) => result = Err(error),
+            }
+        });
+        result
     }
 
     /// How many objects the list has so far.
@@ -100,12 +103,16 @@ impl<T: Clone + 'static> Replace<'_, T> {
 }
 
 /// Which keys a list has had.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Replacing {
-    listed: HashSet<ObjectKey>,
+    listed: KeySet,
 }
 
 impl Replacing {
+    pub(super) fn new<T>(state: &State<T>, expected: usize) -> Self {
+        Self { listed: state.no_keys(expected) }
+    }
+
     pub(super) fn item<T: Clone + 'static>(
         &mut self,
         state: &mut State<T>,
@@ -113,32 +120,32 @@ impl Replacing {
         key: ObjectKey,
         object: T,
     ) {
-        // Without the queued changes the known object is not what it will be.
-        let object =
-            if state.is_queued(&key) { object } else { options.known_or(state, &key, object) };
-        self.listed.insert(key.clone());
-        state.enqueue_listed(key, options.listed(object));
+        let hash = state.hash(&key);
+        let object = options.known_or(state, &key, hash, object);
+        self.listed.insert(hash, &key);
+        state.enqueue_listed(key, hash, options.listed(object));
     }
 
     pub(super) fn finish<T: Clone + 'static>(self, state: &mut State<T>, options: &Options<T>) {
-        let gone = |key: &ObjectKey| !self.listed.contains(key);
+        let gone = |key: &ObjectKey, hash: KeyHash| !self.listed.contains(hash, key);
         let queued: Vec<_> = state
             .live()
-            .filter(|(key, _)| gone(key) && !cfg!(kinf_bug = "4"))
-            .map(|(key, object)| (key.clone(), Some(object.clone())))
+            .filter(|(key, hash, _)| gone(key, *hash) && !cfg!(kinf_bug = "4"))
+            .map(|(key, _, object)| (key.clone(), Some(object.clone())))
             .collect();
-        let mut known = options.known_keys(state);
-        known.retain(|key| gone(key) && !state.is_queued(key));
-        let known: Vec<_> = known
-            .into_iter()
-            .map(|key| {
-                let last = options.known_object(state, &key);
-                (key, last)
-            })
-            .collect();
+        let known = options.known_keys(state, |key| {
+            let hash = state.hash(key);
+            gone(key, hash) && !state.is_queued_at(key, hash)
+        });
+        let known = known.into_iter().map(|key| {
+            let last = options.known_object(state, &key);
+            (key, last)
+        });
+        let known: Vec<_> = known.collect();
         for (key, last) in queued.into_iter().chain(known) {
+            let hash = state.hash(&key);
             let deleted = Deleted::FinalStateUnknown { key: key.clone(), last };
-            state.enqueue_listed(key, Delta::Deleted(deleted));
+            state.enqueue_listed(key, hash, Delta::Deleted(deleted));
         }
         state.complete_list();
     }

@@ -62,6 +62,7 @@ pub(super) trait Objects<T>: Send + Sync {
         fingerprint: u64,
     ) -> Result<Vec<T>, UnknownIndex>;
     fn list_keys(&self) -> Vec<ObjectKey>;
+    fn for_each_key(&self, visit: &mut dyn FnMut(&ObjectKey));
     fn len(&self) -> usize;
     fn index(&self, index: &str, object: &T) -> Result<Vec<T>, UnknownIndex>;
     fn index_keys(&self, index: &str, value: &str) -> Result<Vec<ObjectKey>, UnknownIndex>;
@@ -132,6 +133,10 @@ where
 
     fn list_keys(&self) -> Vec<ObjectKey> {
         self.objects.list_keys()
+    }
+
+    fn for_each_key(&self, visit: &mut dyn FnMut(&ObjectKey)) {
+        self.objects.for_each_key(visit);
     }
 
     fn len(&self) -> usize {
@@ -350,6 +355,10 @@ impl<T: Clone + Send + Sync + 'static> KnownObjects<T> for Store<T> {
         self.list_keys()
     }
 
+    fn for_each_key(&self, visit: &mut dyn FnMut(&ObjectKey)) {
+        self.objects().for_each_key(visit);
+    }
+
     fn get(&self, key: &ObjectKey) -> Option<T> {
         self.get_by_key(key.as_str())
     }
@@ -358,6 +367,10 @@ impl<T: Clone + Send + Sync + 'static> KnownObjects<T> for Store<T> {
 impl<T: Clone + Send + Sync + 'static> KnownObjects<T> for Indexer<T> {
     fn keys(&self) -> Vec<ObjectKey> {
         self.store.list_keys()
+    }
+
+    fn for_each_key(&self, visit: &mut dyn FnMut(&ObjectKey)) {
+        self.objects().for_each_key(visit);
     }
 
     fn get(&self, key: &ObjectKey) -> Option<T> {

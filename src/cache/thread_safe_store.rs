@@ -1,6 +1,12 @@
 //! Objects by key, with indices: the store under all others.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use smallvec::SmallVec;
 
@@ -35,7 +41,6 @@ pub(super) struct Options<T> {
 pub(crate) struct Prepared<T> {
     key: ObjectKey,
     object: T,
-    fingerprint: u64,
     indexers: Arc<Indexers<T>>,
     values: SmallVec<[Values<'static>; 2]>,
 }
@@ -55,7 +60,8 @@ struct State<T> {
 struct Item<T> {
     key: ObjectKey,
     object: T,
-    fingerprint: u64,
+    /// Zero until somebody lists by labels: most objects change more often than that.
+    fingerprint: AtomicU64,
     /// How many indexers were there when it was stored: later ones have not seen it.
     indexed: u32,
     places: SmallVec<[Place; 2]>,
@@ -89,13 +95,12 @@ impl<T: Clone> ThreadSafeStore<T> {
     pub(crate) fn prepare(&self, key: ObjectKey, object: T) -> Prepared<T> {
         let indexers = self.state.read().indexers.clone();
         let values = indexers.values(&object).into_iter().map(Values::into_owned).collect();
-        let fingerprint = self.fingerprint(&object);
-        Prepared { key, object, fingerprint, indexers, values }
+        Prepared { key, object, indexers, values }
     }
 
     /// The rest of [`insert`](Self::insert); fails if indices were added since the object was prepared.
     pub(crate) fn commit(&self, prepared: Prepared<T>) -> Result<Option<T>, Outdated<T>> {
-        let Prepared { key, object, fingerprint, indexers, values } = prepared;
+        let Prepared { key, object, indexers, values } = prepared;
         let mut state = self.state.write();
         if !Arc::ptr_eq(&indexers, &state.indexers) {
             return Err(Outdated(key, object));
@@ -107,6 +112,7 @@ impl<T: Clone> ThreadSafeStore<T> {
         let slot = state.slot_for(&key, hash);
         let places = state.reindex(slot, &values);
         let indexed = indexers.len() as u32;
+        let fingerprint = AtomicU64::new(0);
         let old = state.put(slot, Item { key, object, fingerprint, indexed, places });
         drop(state);
         // What it frees, it frees without the lock.
@@ -149,7 +155,7 @@ impl<T: Clone> ThreadSafeStore<T> {
                 let item = Item {
                     key: key.clone(),
                     object: object.clone(),
-                    fingerprint: self.fingerprint(object),
+                    fingerprint: AtomicU64::new(0),
                     indexed: indexers.len() as u32,
                     places,
                 };
@@ -201,7 +207,7 @@ impl<T: Clone> ThreadSafeStore<T> {
     /// The objects that may have the labels of this fingerprint.
     pub(super) fn candidates(&self, fingerprint: u64) -> Vec<T> {
         let state = self.state.read();
-        let may_have = |item: &&Item<T>| item.fingerprint & fingerprint == fingerprint;
+        let may_have = |item: &&Item<T>| self.may_have(item, fingerprint);
         state.items().filter(may_have).map(|item| item.object.clone()).collect()
     }
 
@@ -214,7 +220,7 @@ impl<T: Clone> ThreadSafeStore<T> {
     ) -> Result<Vec<T>, UnknownIndex> {
         let state = self.state.read();
         let slots = state.index(index)?.slots(value);
-        let may_have = |item: &&Item<T>| item.fingerprint & fingerprint == fingerprint;
+        let may_have = |item: &&Item<T>| self.may_have(item, fingerprint);
         let items = slots.iter().filter_map(|&slot| state.item(slot)).filter(may_have);
         Ok(items.map(|item| item.object.clone()).collect())
     }
@@ -224,6 +230,10 @@ impl<T: Clone> ThreadSafeStore<T> {
     pub fn list_keys(&self) -> Vec<ObjectKey> {
         let state = self.state.read();
         state.items().map(|item| item.key.clone()).collect()
+    }
+
+    pub(super) fn for_each_key(&self, visit: &mut dyn FnMut(&ObjectKey)) {
+        self.state.read().items().for_each(|item| visit(&item.key));
     }
 
     /// How many objects there are.
@@ -362,9 +372,18 @@ impl<T: Clone> ThreadSafeStore<T> {
         }
     }
 
-    fn fingerprint(&self, object: &T) -> u64 {
-        // What is not known about an object rules nothing out.
-        self.options.fingerprint.map_or(u64::MAX, |fingerprint| fingerprint(object))
+    /// Whether the object may have the labels of this fingerprint.
+    fn may_have(&self, item: &Item<T>, wanted: u64) -> bool {
+        // What cannot be known about an object rules nothing out.
+        let Some(fingerprint) = self.options.fingerprint.filter(|_| wanted != 0) else {
+            return true;
+        };
+        let mut bits = item.fingerprint.load(Ordering::Relaxed);
+        if bits == 0 {
+            bits = fingerprint(&item.object);
+            item.fingerprint.store(bits, Ordering::Relaxed);
+        }
+        bits & wanted == wanted
     }
 }
 

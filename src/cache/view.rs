@@ -81,6 +81,10 @@ impl<K: 'static> Objects<Object<K>> for View {
         self.0.objects().list_keys()
     }
 
+    fn for_each_key(&self, visit: &mut dyn FnMut(&ObjectKey)) {
+        self.0.objects().for_each_key(visit);
+    }
+
     fn len(&self) -> usize {
         self.0.objects().len()
     }

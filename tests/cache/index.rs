@@ -106,7 +106,8 @@ fn a_value_vanishes_with_its_last_object_and_not_before() {
 #[test]
 fn a_long_sequence_of_overlapping_values_keeps_every_set_right() {
     let indexer = by_users();
-    let steps: [(&str, Option<&[&'static str]>, Vec<(String, Vec<String>)>); 8] = [
+    type Contents = Vec<(String, Vec<String>)>;
+    let steps: [(&str, Option<&[&'static str]>, Contents); 8] = [
         ("k1", Some(&["foo"]), vec![entry("foo", ["k1"])]),
         ("k2", Some(&["foo", "bar"]), vec![entry("bar", ["k2"]), entry("foo", ["k1", "k2"])]),
         ("k1", Some(&["bar"]), vec![entry("bar", ["k1", "k2"]), entry("foo", ["k2"])]),

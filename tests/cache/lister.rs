@@ -173,7 +173,7 @@ fn listers_see_changes_and_give_handles_on_what_is_stored() {
     let app = labels::parse("app=web").unwrap();
     assert!(lister.list(&app).is_empty());
     indexer.add(object("a", "web-0", r#""app":"web""#));
-    assert_eq!(lister.clone().list(&app).len(), 1);
+    assert_eq!(lister.list(&app).len(), 1);
     indexer.update(object("a", "web-0", r#""app":"other""#));
     assert!(lister.list(&app).is_empty(), "labels are those of the newest state");
     indexer.delete_by_key("a/web-0");

@@ -2,6 +2,8 @@
 //!
 //! `tests/README.md` says which rule of client-go each test stands for.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod delta_fifo;
 mod index;
 mod lister;

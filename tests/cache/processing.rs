@@ -135,15 +135,15 @@ fn what_comes_after_the_pop_stays_queued() {
 
 #[test]
 fn without_known_objects_what_is_in_process_can_still_be_deleted() {
-    for delete in [(|fifo| fifo.delete(("a", 1)).unwrap()) as fn(&DeltaFifo<Item>), |fifo| {
-        fifo.replace([]).unwrap()
-    }] {
+    type Change = fn(&DeltaFifo<Item>) -> kinformer::Result<()>;
+    let deletions: [Change; 2] = [|fifo| fifo.delete(("a", 1)), |fifo| fifo.replace([])];
+    for delete in deletions {
         let fifo = fifo();
         fifo.add(("a", 1)).unwrap();
         fifo.pop_with(|_| {
             fifo.resync();
             assert!(fifo.is_empty(), "there is nothing to compare with");
-            delete(&fifo);
+            delete(&fifo).unwrap();
         });
         assert!(fifo.try_pop().unwrap().deltas.newest().is_deleted());
     }

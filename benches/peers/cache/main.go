@@ -39,6 +39,7 @@ func main() {
 		{"fifo_replace_pop_20000", fifoReplace},
 		{"indexer_update_20000", indexerUpdate},
 		{"lister_get_100000", listerGet},
+		{"lister_get_100000_shuffled", listerGetShuffled},
 		{"list_by_label_100000", listByLabel},
 		{"list_namespace_100000", listNamespace},
 		{"list_all_100000", listAll},
@@ -62,9 +63,11 @@ func ignore(any, bool) error { return nil }
 func fifoAddPop(name string) {
 	pod := pods(1, 1)[0]
 	fifo := newFIFO(nil)
-	measure(name, 1, func() {
-		check(fifo.Add(pod))
-		pop(fifo)
+	measure(name, burst, func() {
+		for range burst {
+			check(fifo.Add(pod))
+			pop(fifo)
+		}
 	})
 }
 
@@ -110,7 +113,11 @@ func indexerUpdate(name string) {
 	})
 }
 
-func listerGet(name string) {
+func listerGet(name string) { getAll(name, ordered(large)) }
+
+func listerGetShuffled(name string) { getAll(name, shuffled(large)) }
+
+func getAll(name string, order []int) {
 	lister := corev1.NewPodLister(newIndexer(large))
 	var byNamespace []corev1.PodNamespaceLister
 	for n := range namespaces {
@@ -120,7 +127,6 @@ func listerGet(name string) {
 	for n := range names {
 		names[n] = fmt.Sprintf("pod-%d", n)
 	}
-	order := shuffled(large)
 	measure(name, large, func() {
 		for _, n := range order {
 			_, err := byNamespace[n%namespaces].Get(names[n])
@@ -210,12 +216,17 @@ func pods(count, version int) []*v1.Pod {
 	return pods
 }
 
-// The numbers below count in an order that no cache foresees, the same every time.
-func shuffled(count int) []int {
+func ordered(count int) []int {
 	order := make([]int, count)
 	for n := range order {
 		order[n] = n
 	}
+	return order
+}
+
+// The numbers below count in an order that no cache foresees, the same every time.
+func shuffled(count int) []int {
+	order := ordered(count)
 	state := uint64(1)
 	for at := count - 1; at > 0; at-- {
 		state = state*6364136223846793005 + 1442695040888963407

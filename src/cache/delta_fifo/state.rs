@@ -1,18 +1,20 @@
-//! What is queued, and what is being processed.
+//! What is in line, and what the consumer is working on.
 
 use std::{collections::VecDeque, mem};
 
-use super::{
-    delta::{Delta, Deltas, Popped},
-    key_table::{KeyHash, KeyTable},
+use crate::{
+    cache::{
+        delta::{Delta, Deltas, Popped},
+        key_set::KeySet,
+        key_table::{KeyHash, KeyTable},
+    },
+    object::ObjectKey,
 };
-use crate::object::ObjectKey;
 
 /// Entries beyond this are given back when a burst is over.
 const KEPT_CAPACITY: usize = 1024;
 
-/// The state of a [`DeltaFifo`](super::DeltaFifo), without its lock.
-pub(super) struct State<T> {
+pub(in crate::cache) struct State<T> {
     /// In line. The first has the sequence number `base`, the next `base + 1`, and so on.
     pub(super) entries: VecDeque<Entry<T>>,
     base: u32,
@@ -35,7 +37,7 @@ pub(super) struct Entry<T> {
     hash: KeyHash,
     pub(super) deltas: Deltas<T>,
     /// Whether it counts towards `initial_left`.
-    pub(super) counted: bool,
+    counted: bool,
 }
 
 pub(super) struct InProcess<T> {
@@ -67,28 +69,42 @@ impl<T> State<T> {
     }
 
     pub(super) fn enqueue(&mut self, key: ObjectKey, delta: Delta<T>) {
-        let hash = self.positions.hash(key.as_str());
-        if let Some(at) = self.find(key.as_str(), hash) {
-            self.entries[at].deltas.push(delta);
-            return;
-        }
-        let sequence = self.base.wrapping_add(self.entries.len() as u32);
-        self.positions.insert(hash, sequence);
-        self.entries.push_back(Entry { key, hash, deltas: Deltas::new(delta), counted: false });
+        let hash = self.hash(&key);
+        self.enqueue_at(key, hash, delta);
     }
 
-    /// The same for an object of the first list, or of a deletion that it implies.
-    pub(super) fn enqueue_listed(&mut self, key: ObjectKey, delta: Delta<T>) {
-        if self.populated {
-            return self.enqueue(key, delta);
-        }
-        let hash = self.positions.hash(key.as_str());
-        self.enqueue(key.clone(), delta);
-        if let Some(at) = self.find(key.as_str(), hash)
-            && !mem::replace(&mut self.entries[at].counted, true)
-        {
+    /// The same for an object of a list, or of a deletion that it implies: those of the first count.
+    pub(in crate::cache) fn enqueue_listed(
+        &mut self,
+        key: ObjectKey,
+        hash: KeyHash,
+        delta: Delta<T>,
+    ) {
+        let at = self.enqueue_at(key, hash, delta);
+        if !self.populated && !mem::replace(&mut self.entries[at].counted, true) {
             self.initial_left += 1;
         }
+    }
+
+    /// Where in line it is then.
+    fn enqueue_at(&mut self, key: ObjectKey, hash: KeyHash, delta: Delta<T>) -> usize {
+        if let Some(at) = self.find(key.as_str(), hash) {
+            self.entries[at].deltas.push(delta);
+            return at;
+        }
+        let at = self.entries.len();
+        self.positions.insert(hash, self.base.wrapping_add(at as u32));
+        self.entries.push_back(Entry { key, hash, deltas: Deltas::new(delta), counted: false });
+        at
+    }
+
+    pub(in crate::cache) fn hash(&self, key: &ObjectKey) -> KeyHash {
+        self.positions.hash(key.as_str())
+    }
+
+    /// An empty set of keys with the hashes of this queue.
+    pub(in crate::cache) fn no_keys(&self, expected: usize) -> KeySet {
+        KeySet::beside(&self.positions, expected)
     }
 
     pub(super) fn take(&mut self) -> Option<Taken<T>> {
@@ -111,7 +127,7 @@ impl<T> State<T> {
     }
 
     /// The first list is complete.
-    pub(super) fn complete_list(&mut self) {
+    pub(in crate::cache) fn complete_list(&mut self) {
         self.populate();
     }
 
@@ -124,7 +140,11 @@ impl<T> State<T> {
     }
 
     pub(super) fn is_queued(&self, key: &ObjectKey) -> bool {
-        self.find(key.as_str(), self.positions.hash(key.as_str())).is_some()
+        self.is_queued_at(key, self.hash(key))
+    }
+
+    pub(in crate::cache) fn is_queued_at(&self, key: &ObjectKey, hash: KeyHash) -> bool {
+        self.find(key.as_str(), hash).is_some()
     }
 
     pub(super) fn find(&self, key: &str, hash: KeyHash) -> Option<usize> {
@@ -134,9 +154,9 @@ impl<T> State<T> {
     }
 
     /// The queued objects that are not gone, with their newest states.
-    pub(super) fn live(&self) -> impl Iterator<Item = (&ObjectKey, &T)> {
-        self.entries.iter().filter_map(|Entry { key, deltas, .. }| {
-            deltas.newest().live().map(|object| (key, object))
+    pub(in crate::cache) fn live(&self) -> impl Iterator<Item = (&ObjectKey, KeyHash, &T)> {
+        self.entries.iter().filter_map(|Entry { key, hash, deltas, .. }| {
+            deltas.newest().live().map(|object| (key, *hash, object))
         })
     }
 
