@@ -153,7 +153,7 @@ impl StatusFault {
         self
     }
 
-    pub(crate) fn shape(&self) -> StatusForm {
+    pub(super) fn shape(&self) -> StatusForm {
         self.form
     }
 
@@ -161,7 +161,7 @@ impl StatusFault {
         Self::new(410).reason("Expired").message("too old resource version: 1 (2)")
     }
 
-    pub(crate) fn retry_after_seconds(&self) -> Option<u32> {
+    pub(super) fn retry_after_seconds(&self) -> Option<u32> {
         self.retry_after
     }
 
@@ -199,7 +199,7 @@ impl Fault {
         Self::WatchError { after_events: events, status: StatusFault::expired() }
     }
 
-    pub(crate) fn pause(milliseconds: u64) -> Duration {
+    pub(super) fn pause(milliseconds: u64) -> Duration {
         Duration::from_millis(milliseconds)
     }
 }
