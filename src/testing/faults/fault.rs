@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Something that goes wrong with a request.
 ///
-/// In JSON, for [control over HTTP](super#control-over-http), a fault is an object with one member,
+/// In JSON, for [control over HTTP](crate::testing#control-over-http), a fault is an object with one member,
 /// named after the variant: `{"reset": {"at": {"afterEvents": 3}}}`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
