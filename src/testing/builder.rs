@@ -38,7 +38,7 @@ pub struct ApiServerBuilder {
 }
 
 impl ApiServerBuilder {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             tls: false,

@@ -7,24 +7,24 @@ use crate::{
     testing::kinds::ResourceDef,
 };
 
-pub(crate) type Outcome<T> = Result<T, Box<Status>>;
+pub(super) type Outcome<T> = Result<T, Box<Status>>;
 
 pub(crate) fn failure(reason: Reason, message: impl Into<String>) -> Box<Status> {
     Box::new(Status::failure(reason.code(), reason.as_str(), message))
 }
 
-pub(crate) fn bad_request(message: impl Into<String>) -> Box<Status> {
+pub(super) fn bad_request(message: impl Into<String>) -> Box<Status> {
     failure(Reason::BadRequest, message)
 }
 
 /// A path that is not served at all.
-pub(crate) fn unknown_path() -> Box<Status> {
+pub(super) fn unknown_path() -> Box<Status> {
     let mut status = failure(Reason::NotFound, "the server could not find the requested resource");
     status.details = Some(StatusDetails::default());
     status
 }
 
-pub(crate) fn method_not_allowed() -> Box<Status> {
+pub(super) fn method_not_allowed() -> Box<Status> {
     let mut status = failure(
         Reason::MethodNotAllowed,
         "the server does not allow this method on the requested resource",
@@ -33,22 +33,22 @@ pub(crate) fn method_not_allowed() -> Box<Status> {
     status
 }
 
-pub(crate) fn not_found(def: &ResourceDef, name: &str) -> Box<Status> {
+pub(super) fn not_found(def: &ResourceDef, name: &str) -> Box<Status> {
     about(Reason::NotFound, def, name, format!("{} \"{name}\" not found", def.qualified()))
 }
 
-pub(crate) fn already_exists(def: &ResourceDef, name: &str) -> Box<Status> {
+pub(super) fn already_exists(def: &ResourceDef, name: &str) -> Box<Status> {
     let message = format!("{} \"{name}\" already exists", def.qualified());
     about(Reason::AlreadyExists, def, name, message)
 }
 
-pub(crate) fn conflict(def: &ResourceDef, name: &str, why: &str) -> Box<Status> {
+pub(super) fn conflict(def: &ResourceDef, name: &str, why: &str) -> Box<Status> {
     let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", def.qualified());
     about(Reason::Conflict, def, name, message)
 }
 
 /// A conflict that a real server reports with the kind in place of the resource.
-pub(crate) fn unfulfilled(def: &ResourceDef, name: &str, why: &str) -> Box<Status> {
+pub(super) fn unfulfilled(def: &ResourceDef, name: &str, why: &str) -> Box<Status> {
     let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", def.kind);
     let mut status = about(Reason::Conflict, def, name, message);
     if let Some(details) = &mut status.details {
@@ -57,7 +57,7 @@ pub(crate) fn unfulfilled(def: &ResourceDef, name: &str, why: &str) -> Box<Statu
     status
 }
 
-pub(crate) fn modified(def: &ResourceDef, name: &str) -> Box<Status> {
+pub(super) fn modified(def: &ResourceDef, name: &str) -> Box<Status> {
     conflict(
         def,
         name,
@@ -65,13 +65,13 @@ pub(crate) fn modified(def: &ResourceDef, name: &str) -> Box<Status> {
     )
 }
 
-pub(crate) fn forbidden(def: &ResourceDef, name: &str, why: &str) -> Box<Status> {
+pub(super) fn forbidden(def: &ResourceDef, name: &str, why: &str) -> Box<Status> {
     let message = format!("{} \"{name}\" is forbidden: {why}", def.qualified());
     about(Reason::Forbidden, def, name, message)
 }
 
 /// An object that does not pass validation; each cause is a field, a type and a message.
-pub(crate) fn invalid(
+pub(super) fn invalid(
     kind: &str,
     group: &str,
     name: &str,
@@ -104,7 +104,7 @@ pub(crate) fn invalid(
 }
 
 /// None of the media types a client accepts is on offer.
-pub(crate) fn not_acceptable() -> Box<Status> {
+pub(super) fn not_acceptable() -> Box<Status> {
     let mut status = failure(
         Reason::NotAcceptable,
         "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml",
@@ -114,7 +114,7 @@ pub(crate) fn not_acceptable() -> Box<Status> {
 }
 
 /// A media type is on offer, though not in the form that was asked for.
-pub(crate) fn no_such_form() -> Box<Status> {
+pub(super) fn no_such_form() -> Box<Status> {
     failure(
         Reason::NotAcceptable,
         "only the following media types are accepted: application/json, application/yaml",
@@ -122,13 +122,13 @@ pub(crate) fn no_such_form() -> Box<Status> {
 }
 
 /// A media type that nothing here can be sent in.
-pub(crate) fn unknown_media_type() -> Box<Status> {
+pub(super) fn unknown_media_type() -> Box<Status> {
     let mut status = failure(Reason::UnsupportedMediaType, "415: Unsupported Media Type");
     status.details = Some(StatusDetails::default());
     status
 }
 
-pub(crate) fn unsupported_media_type(accepted: &[&str]) -> Box<Status> {
+pub(super) fn unsupported_media_type(accepted: &[&str]) -> Box<Status> {
     failure(
         Reason::UnsupportedMediaType,
         format!(
@@ -143,12 +143,12 @@ pub(crate) fn expired(message: impl Into<String>) -> Box<Status> {
 }
 
 /// A watch from a revision that is no longer in the history.
-pub(crate) fn too_old(asked: u64, oldest: u64) -> Box<Status> {
+pub(super) fn too_old(asked: u64, oldest: u64) -> Box<Status> {
     expired(format!("too old resource version: {asked} ({oldest})"))
 }
 
 /// A revision that the server has not reached.
-pub(crate) fn too_large(asked: u64, current: u64) -> Box<Status> {
+pub(super) fn too_large(asked: u64, current: u64) -> Box<Status> {
     let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
     let mut status = failure(Reason::Timeout, message);
     status.details = Some(StatusDetails {
@@ -177,7 +177,7 @@ pub(crate) fn mistyped(value: &Value, place: &str, wanted: &str) -> String {
 }
 
 /// The `Status` object as it goes over the wire.
-pub(crate) fn encode(status: &Status) -> Value {
+pub(super) fn encode(status: &Status) -> Value {
     let mut value = serde_json::to_value(status).unwrap_or_else(|_| json!({}));
     value["kind"] = "Status".into();
     value["apiVersion"] = "v1".into();

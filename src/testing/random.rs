@@ -1,7 +1,7 @@
 //! Things that must be unlike each other.
 
 /// A random UUID of version 4.
-pub(crate) fn uuid() -> String {
+pub(super) fn uuid() -> String {
     let mut bytes: [u8; 16] = random();
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
@@ -10,7 +10,7 @@ pub(crate) fn uuid() -> String {
 }
 
 /// What the server appends to a `generateName`: five letters that spell no word.
-pub(crate) fn name_suffix() -> String {
+pub(super) fn name_suffix() -> String {
     const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
     random::<5>().iter().map(|byte| char::from(LETTERS[usize::from(*byte) % 27])).collect()
 }

@@ -195,7 +195,7 @@ impl ApiServer {
     }
 
     /// Runs `work` on a thread of the server's, which the stop waits for.
-    pub(crate) fn spawn(
+    pub(super) fn spawn(
         &self,
         name: &str,
         work: impl FnOnce(&Shared) + Send + 'static,

@@ -26,13 +26,13 @@ use crate::{
 const FUTURE_WAIT: Duration = Duration::from_secs(3);
 
 pub(crate) struct Shared {
-    pub(crate) settings: Settings,
+    pub(super) settings: Settings,
     /// Notified after every change, at the stop and when connections are dropped.
-    pub(crate) changed: Condvar,
-    pub(crate) faults: Mutex<Faults>,
-    pub(crate) requests: Mutex<RequestLog>,
-    pub(crate) stop: StopToken,
-    pub(crate) watches: AtomicUsize,
+    pub(super) changed: Condvar,
+    pub(super) faults: Mutex<Faults>,
+    pub(super) requests: Mutex<RequestLog>,
+    pub(super) stop: StopToken,
+    pub(super) watches: AtomicUsize,
     state: Mutex<State>,
     connections: Mutex<HashMap<u64, Arc<TcpStream>>>,
     next_connection: AtomicU64,
@@ -40,10 +40,10 @@ pub(crate) struct Shared {
 
 #[derive(Clone)]
 pub(crate) struct Settings {
-    pub(crate) token: Option<String>,
-    pub(crate) bookmark_interval: Duration,
-    pub(crate) control: bool,
-    pub(crate) compressed_streams: bool,
+    pub(super) token: Option<String>,
+    pub(super) bookmark_interval: Duration,
+    pub(super) control: bool,
+    pub(super) compressed_streams: bool,
 }
 
 impl Shared {
@@ -61,12 +61,12 @@ impl Shared {
         }
     }
 
-    pub(crate) fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {
+    pub(super) fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {
         read(&self.state.lock())
     }
 
     /// Changes the state, and wakes the watches if it did change.
-    pub(crate) fn write<T>(&self, write: impl FnOnce(&mut State) -> T) -> T {
+    pub(super) fn write<T>(&self, write: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state.lock();
         let before = state.revision();
         let result = write(&mut state);
@@ -80,7 +80,7 @@ impl Shared {
 
     /// Looks at the state until `look` finds what it is after, the deadline passes or the server
     /// stops.
-    pub(crate) fn wait<T>(
+    pub(super) fn wait<T>(
         &self,
         deadline: Instant,
         mut look: impl FnMut(&State) -> Option<T>,
@@ -100,14 +100,14 @@ impl Shared {
     ///
     /// # Errors
     /// 504 if it does not.
-    pub(crate) fn reach(&self, revision: u64) -> Outcome<()> {
+    pub(super) fn reach(&self, revision: u64) -> Outcome<()> {
         let reached = |state: &State| (state.revision() >= revision).then_some(());
         self.wait(Instant::now() + FUTURE_WAIT, reached)
             .ok_or_else(|| failure::too_large(revision, self.read(State::revision)))
     }
 
     /// Registers a connection, so that it can be shut down; `None` if the server is stopping.
-    pub(crate) fn connect(&self, tcp: &Arc<TcpStream>) -> Option<u64> {
+    pub(super) fn connect(&self, tcp: &Arc<TcpStream>) -> Option<u64> {
         let mut connections = self.connections.lock();
         if self.stop.is_stopped() {
             return None;
@@ -117,16 +117,16 @@ impl Shared {
         Some(id)
     }
 
-    pub(crate) fn disconnect(&self, id: u64) {
+    pub(super) fn disconnect(&self, id: u64) {
         self.connections.lock().remove(&id);
     }
 
-    pub(crate) fn connections(&self) -> usize {
+    pub(super) fn connections(&self) -> usize {
         self.connections.lock().len()
     }
 
     /// Shuts every connection down, but for one.
-    pub(crate) fn drop_connections(&self, except: Option<u64>) {
+    pub(super) fn drop_connections(&self, except: Option<u64>) {
         for (id, tcp) in &*self.connections.lock() {
             if Some(*id) != except {
                 // It may be gone already.
@@ -137,7 +137,7 @@ impl Shared {
     }
 
     /// Interrupts everything that runs.
-    pub(crate) fn stop(&self) {
+    pub(super) fn stop(&self) {
         self.stop.stop();
         self.drop_connections(None);
     }

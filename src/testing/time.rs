@@ -7,13 +7,13 @@ use crate::rfc3339;
 const DAY: u64 = 86_400;
 
 /// `metav1.Time`: RFC 3339 in UTC with whole seconds. Times before 1970 become 1970.
-pub(crate) fn rfc3339(time: SystemTime) -> String {
+pub(super) fn rfc3339(time: SystemTime) -> String {
     format!("{}Z", date_time(since_epoch(time).as_secs()))
 }
 
 /// The age of a timestamp as kubectl's AGE column shows it: `<unknown>` if there is none, and
 /// `<invalid>` if it lies more than two seconds ahead.
-pub(crate) fn age(timestamp: Option<&str>, now: SystemTime) -> String {
+pub(super) fn age(timestamp: Option<&str>, now: SystemTime) -> String {
     let Some(time) = timestamp.and_then(rfc3339::parse) else { return "<unknown>".to_owned() };
     match now.duration_since(time) {
         Ok(age) => human_duration(age),
@@ -23,7 +23,7 @@ pub(crate) fn age(timestamp: Option<&str>, now: SystemTime) -> String {
 }
 
 /// A duration in two or three characters of precision: `5m30s`, `47h`, `2y180d`.
-pub(crate) fn human_duration(duration: Duration) -> String {
+pub(super) fn human_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / DAY);
     let with_rest = |major: u64, unit: &str, minor: u64, minor_unit: &str| {

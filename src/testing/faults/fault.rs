@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Something that goes wrong with a request.
 ///
-/// In JSON, for [control over HTTP](super#control-over-http), a fault is an object with one member,
+/// In JSON, for [control over HTTP](crate::testing#control-over-http), a fault is an object with one member,
 /// named after the variant: `{"reset": {"at": {"afterEvents": 3}}}`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -153,7 +153,7 @@ impl StatusFault {
         self
     }
 
-    pub(crate) fn shape(&self) -> StatusForm {
+    pub(super) fn shape(&self) -> StatusForm {
         self.form
     }
 
@@ -161,7 +161,7 @@ impl StatusFault {
         Self::new(410).reason("Expired").message("too old resource version: 1 (2)")
     }
 
-    pub(crate) fn retry_after_seconds(&self) -> Option<u32> {
+    pub(super) fn retry_after_seconds(&self) -> Option<u32> {
         self.retry_after
     }
 
@@ -199,7 +199,7 @@ impl Fault {
         Self::WatchError { after_events: events, status: StatusFault::expired() }
     }
 
-    pub(crate) fn pause(milliseconds: u64) -> Duration {
+    pub(super) fn pause(milliseconds: u64) -> Duration {
         Duration::from_millis(milliseconds)
     }
 }

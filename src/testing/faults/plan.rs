@@ -21,8 +21,8 @@ pub(crate) struct Plan {
     pub(crate) bytes: Script,
     pub(crate) expire_continue: bool,
     pub(crate) corrupt_gzip: bool,
-    pub(crate) garbage: bool,
-    pub(crate) truncate: bool,
+    pub(super) garbage: bool,
+    pub(super) truncate: bool,
     pub(crate) watch: WatchScript,
 }
 

@@ -103,7 +103,7 @@ impl When {
     }
 
     /// Counts a request that matches; says whether it is one that the fault befalls.
-    pub(crate) fn count(&mut self) -> bool {
+    pub(super) fn count(&mut self) -> bool {
         if self.after > 0 {
             self.after -= 1;
             return false;
@@ -118,7 +118,7 @@ impl When {
         }
     }
 
-    pub(crate) fn is_spent(&self) -> bool {
+    pub(super) fn is_spent(&self) -> bool {
         self.times == Some(0)
     }
 }

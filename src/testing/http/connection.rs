@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Serves requests until one side has had enough.
-pub(crate) fn serve(shared: &Arc<Shared>, id: u64, wire: &mut Wire) {
+pub(super) fn serve(shared: &Arc<Shared>, id: u64, wire: &mut Wire) {
     loop {
         let request = match Request::read(wire) {
             Ok(request) => request,

@@ -59,7 +59,7 @@ impl Request {
     }
 
     /// Whether the client would rather have YAML than JSON, of which it is a kind.
-    pub(crate) fn prefers_yaml(&self) -> bool {
+    pub(super) fn prefers_yaml(&self) -> bool {
         let first = self.accepts().into_iter().find(Clause::is_served);
         first.is_some_and(|clause| clause.media_type == "application/yaml")
     }

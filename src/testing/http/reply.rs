@@ -22,7 +22,7 @@ use crate::{
 const GZIP_FROM: usize = 128 * 1024;
 
 pub(crate) struct Reply {
-    pub(crate) code: u16,
+    pub(super) code: u16,
     pub(crate) content_type: String,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Body,
@@ -126,7 +126,7 @@ impl Reply {
     }
 
     /// Writes the response to a request.
-    pub(crate) fn send(
+    pub(super) fn send(
         self,
         wire: &mut Wire,
         request: &Request,

@@ -24,7 +24,7 @@ pub(crate) struct Request {
 
 /// Why there is no request.
 #[derive(Debug)]
-pub(crate) enum Unreadable {
+pub(super) enum Unreadable {
     /// The connection is over.
     Closed,
     /// What came is not a request; the code and the words to answer with before closing.
@@ -33,7 +33,7 @@ pub(crate) enum Unreadable {
 
 impl Request {
     /// Reads the next request of a connection.
-    pub(crate) fn read(wire: &mut Wire) -> Result<Self, Unreadable> {
+    pub(super) fn read(wire: &mut Wire) -> Result<Self, Unreadable> {
         let head = read_head(wire)?;
         let mut request = Self::parse_head(&head)?;
         if request.header("expect").is_some_and(|value| value.eq_ignore_ascii_case("100-continue"))
@@ -99,7 +99,7 @@ impl Request {
     }
 
     /// All values of a header that may be repeated, joined as one.
-    pub(crate) fn header_list(&self, name: &str) -> Option<String> {
+    pub(super) fn header_list(&self, name: &str) -> Option<String> {
         let values: Vec<&str> = self
             .headers
             .iter()
@@ -126,7 +126,7 @@ impl Request {
         })
     }
 
-    pub(crate) fn keeps_alive(&self) -> bool {
+    pub(super) fn keeps_alive(&self) -> bool {
         let connection = self.header("connection").unwrap_or_default().to_ascii_lowercase();
         if self.old { connection.contains("keep-alive") } else { !connection.contains("close") }
     }

@@ -32,7 +32,7 @@ impl SeenRequest {
 pub(crate) struct RequestLog(VecDeque<SeenRequest>);
 
 impl RequestLog {
-    pub(crate) fn push(&mut self, request: &Request) {
+    pub(super) fn push(&mut self, request: &Request) {
         if self.0.len() == MOST {
             self.0.pop_front();
         }

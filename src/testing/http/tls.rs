@@ -43,7 +43,7 @@ impl Certificates {
         &self.ca_pem
     }
 
-    pub(crate) fn config(&self) -> Arc<ServerConfig> {
+    pub(super) fn config(&self) -> Arc<ServerConfig> {
         self.config.clone()
     }
 }

@@ -70,7 +70,7 @@ impl Wire {
         Self::new(Socket::Plain(SharedTcp(tcp)), stop)
     }
 
-    pub(crate) fn tls(tcp: Arc<TcpStream>, session: ServerConnection, stop: StopToken) -> Self {
+    pub(super) fn tls(tcp: Arc<TcpStream>, session: ServerConnection, stop: StopToken) -> Self {
         Self::new(Socket::Tls(Box::new(StreamOwned::new(session, SharedTcp(tcp)))), stop)
     }
 
@@ -100,16 +100,16 @@ impl Wire {
     }
 
     /// What has been read and not consumed.
-    pub(crate) fn input(&self) -> &[u8] {
+    pub(super) fn input(&self) -> &[u8] {
         &self.input
     }
 
-    pub(crate) fn consume(&mut self, length: usize) {
+    pub(super) fn consume(&mut self, length: usize) {
         self.input.drain(..length);
     }
 
     /// Reads more input; false at the end of it.
-    pub(crate) fn fill(&mut self) -> io::Result<bool> {
+    pub(super) fn fill(&mut self) -> io::Result<bool> {
         // Between requests a client may be silent for as long as it likes.
         let limit = (!self.input.is_empty()).then_some(REQUEST_LIMIT);
         self.tcp().set_read_timeout(limit)?;
@@ -150,7 +150,7 @@ impl Wire {
     }
 
     /// Sends bytes that are no part of a response's body.
-    pub(crate) fn send_now(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn send_now(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.output.extend_from_slice(bytes);
         self.flush_all()
     }
@@ -284,12 +284,12 @@ impl Wire {
     }
 
     /// Whether the connection is to end with an RST, for which nobody else may hold its socket.
-    pub(crate) fn resets(&self) -> bool {
+    pub(super) fn resets(&self) -> bool {
         self.ending == Some(Ending::Reset)
     }
 
     /// The last thing to happen to a connection.
-    pub(crate) fn close(mut self) {
+    pub(super) fn close(mut self) {
         match self.ending {
             Some(Ending::Hang) => {
                 while !self.stop.wait_timeout(Duration::from_millis(200)) && !self.hung_up() {}

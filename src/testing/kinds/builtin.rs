@@ -1,14 +1,14 @@
 //! The kinds that Kubernetes 1.37 serves, one row each, in the order of its discovery documents.
 
 /// A row of the table.
-pub(crate) struct Kind {
+pub(super) struct Kind {
     pub(crate) kind: &'static str,
     pub(crate) namespaced: bool,
     pub(crate) verbs: &'static [&'static str],
     /// Separated by spaces, as are the two below.
-    pub(crate) short_names: &'static str,
-    pub(crate) categories: &'static str,
-    pub(crate) subresources: &'static str,
+    pub(super) short_names: &'static str,
+    pub(super) categories: &'static str,
+    pub(super) subresources: &'static str,
 }
 
 impl Kind {
@@ -56,14 +56,14 @@ const ALL: &[&str] =
 const NO_COLLECTION: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
 const READ: &[&str] = &["get", "list"];
 /// Of every custom resource, in the order in which the server lists them.
-pub(crate) const CUSTOM: &[&str] =
+pub(super) const CUSTOM: &[&str] =
     &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 /// Of kinds that are asked but not stored: reviews and bindings.
 const CREATE: &[&str] = &["create"];
 
 /// Group, version, and its kinds: kind, short names, categories, subresources.
 #[rustfmt::skip]
-pub(crate) static BUILTIN: &[(&str, &str, &[Kind])] = &[
+pub(super) static BUILTIN: &[(&str, &str, &[Kind])] = &[
     ("", "v1", &[
         namespaced("Binding", "", "", "").verbs(CREATE),
         cluster("ComponentStatus", "cs", "", "").verbs(READ),

@@ -1,7 +1,6 @@
 //! What a `CustomResourceDefinition` says, and what the server writes into its status.
 //!
-//! Schemas are stored and shown, but custom resources are not checked against them, nor pruned, nor
-//! defaulted: what a client writes is what it reads back.
+//! What its schema means for custom resources is in [`schema`](super::schema).
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -14,7 +13,7 @@ use super::{
 use crate::testing::time;
 
 /// The parts of a `CustomResourceDefinition` that the server acts on.
-pub(crate) struct Definition<'a> {
+pub(super) struct Definition<'a> {
     spec: &'a Value,
     group: &'a str,
     kind: &'a str,
@@ -25,7 +24,7 @@ pub(crate) struct Definition<'a> {
 }
 
 /// A name of a CRD that another resource of the group has already.
-pub(crate) struct NameConflict {
+pub(super) struct NameConflict {
     reason: &'static str,
     name: String,
 }
@@ -88,14 +87,14 @@ impl<'a> Definition<'a> {
     }
 
     /// One resource per served version.
-    pub(crate) fn resources(&self) -> Vec<ResourceDef> {
+    pub(super) fn resources(&self) -> Vec<ResourceDef> {
         let versions = self.spec["versions"].as_array().into_iter().flatten();
         versions.filter(|v| v["served"] == true).map(|v| self.resource(v)).collect()
     }
 
     /// A name of this CRD that another resource of its group holds; of several the one that the
     /// real server reports. A CRD of the same name is not another one.
-    pub(crate) fn conflict(&self, registry: &Registry) -> Option<NameConflict> {
+    pub(super) fn conflict(&self, registry: &Registry) -> Option<NameConflict> {
         let others: Vec<_> = registry
             .all()
             .iter()

@@ -23,12 +23,12 @@ pub(crate) struct ResourceDef {
     pub(crate) kind: String,
     pub(crate) list_kind: String,
     pub(crate) plural: String,
-    pub(crate) singular: String,
-    pub(crate) short_names: Vec<String>,
-    pub(crate) categories: Vec<String>,
+    pub(super) singular: String,
+    pub(super) short_names: Vec<String>,
+    pub(super) categories: Vec<String>,
     pub(crate) namespaced: bool,
     pub(crate) verbs: &'static [&'static str],
-    pub(crate) subresources: Vec<Subresource>,
+    pub(super) subresources: Vec<Subresource>,
     /// Not from a CRD: strategic merge patches are allowed, and the printed columns are known.
     pub(crate) builtin: bool,
     /// False for reviews and bindings, which are answered and forgotten.
@@ -39,7 +39,7 @@ pub(crate) struct ResourceDef {
     /// `additionalPrinterColumns` of a CRD's version.
     pub(crate) columns: Vec<PrinterColumn>,
     /// `selectableFields` of a CRD's version, as field labels: without the leading dot.
-    pub(crate) selectable_fields: Vec<String>,
+    pub(super) selectable_fields: Vec<String>,
     /// Where a CRD's `scale` subresource reads and writes.
     pub(crate) scale: Option<ScalePaths>,
     /// `openAPIV3Schema` of a CRD's version: shown to clients, and the types of its lists.
@@ -76,10 +76,10 @@ pub(crate) struct ScalePaths {
 
 /// A group as discovery shows it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Group {
+pub(super) struct Group {
     pub(crate) name: String,
     /// In server order: the first is the preferred one. Never empty.
-    pub(crate) versions: Vec<String>,
+    pub(super) versions: Vec<String>,
 }
 
 impl Registry {
@@ -151,7 +151,7 @@ impl Registry {
     }
 
     /// Every group in server order, the core group (with the empty name) first.
-    pub(crate) fn groups(&self) -> Vec<Group> {
+    pub(super) fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         for resource in &self.resources {
             let known = groups.iter().position(|g| g.name == resource.group);
@@ -251,7 +251,7 @@ impl ResourceDef {
 
 impl Subresource {
     /// The subresource of this name of a kind; most of them speak in terms of the kind itself.
-    pub(crate) fn named(name: &str, group: &str, version: &str, kind: &str) -> Self {
+    pub(super) fn named(name: &str, group: &str, version: &str, kind: &str) -> Self {
         const MODIFY: &[&str] = &["get", "patch", "update"];
         const CONNECT: &[&str] = &["create", "get"];
         const PROXY: &[&str] = &["create", "delete", "get", "patch", "update"];

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 
 /// A field, the reason, and the message of what is wrong with it.
-pub(crate) type Problem = (String, &'static str, String);
+pub(super) type Problem = (String, &'static str, String);
 
 /// Puts in the defaults of missing fields.
 pub(crate) fn set_defaults(schema: &Value, value: &mut Value) {

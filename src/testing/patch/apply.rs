@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
-pub(crate) use super::managers::Operation;
+pub(super) use super::managers::Operation;
 use super::{
     compare::{compare, fields_of, merge, prune},
     fieldset::FieldSet,

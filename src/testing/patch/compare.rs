@@ -285,7 +285,7 @@ fn in_order(
 }
 
 /// Removes from `value` what is in `last` and nobody claims: not in `claimed`.
-pub(super) fn prune(types: Types<'_>, value: &mut Value, last: &FieldSet, claimed: &FieldSet) {
+pub(crate) fn prune(types: Types<'_>, value: &mut Value, last: &FieldSet, claimed: &FieldSet) {
     prune_at(types, &mut Vec::new(), value, last, Some(claimed));
 }
 

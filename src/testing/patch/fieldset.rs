@@ -56,7 +56,7 @@ impl FieldSet {
         }
     }
 
-    pub(super) fn remove(&mut self, path: &[&str]) {
+    pub(crate) fn remove(&mut self, path: &[&str]) {
         let Some((step, rest)) = path.split_first() else {
             self.member = false;
             return;
@@ -100,7 +100,7 @@ impl FieldSet {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         !self.member && self.children.is_empty()
     }
 

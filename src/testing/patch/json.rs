@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Error;
 
 /// What the real server accepts in one patch.
-pub(crate) const MAX_OPERATIONS: usize = 10_000;
+pub(super) const MAX_OPERATIONS: usize = 10_000;
 
 /// Applies the operations in order, all or none.
 ///

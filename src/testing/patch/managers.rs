@@ -25,15 +25,15 @@ pub(super) struct Manager {
 /// What tells entries apart.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Id {
-    pub(super) name: String,
+    pub(crate) name: String,
     pub(super) operation: Operation,
-    pub(super) api_version: String,
-    pub(super) subresource: String,
+    pub(crate) api_version: String,
+    pub(crate) subresource: String,
 }
 
 /// How a manager writes.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum Operation {
+pub(super) enum Operation {
     Apply,
     Update,
 }
@@ -45,7 +45,7 @@ impl Managers {
     }
 
     /// The managers of an object; none if its `managedFields` are missing or not to be read.
-    pub(super) fn of(object: &Value) -> Self {
+    pub(crate) fn of(object: &Value) -> Self {
         Self::from_json(&object["metadata"]["managedFields"]).unwrap_or_default()
     }
 
@@ -64,7 +64,7 @@ impl Managers {
         }
     }
 
-    pub(super) fn find(&self, id: &Id) -> Option<&FieldSet> {
+    pub(crate) fn find(&self, id: &Id) -> Option<&FieldSet> {
         self.0.iter().find(|m| m.id == *id).map(|m| &m.fields)
     }
 

@@ -1,13 +1,13 @@
 //! The four kinds of patch, and who owns which field.
 
-pub(crate) mod apply;
+pub(super) mod apply;
 mod compare;
 mod fieldset;
-pub(crate) mod json;
+pub(super) mod json;
 mod managers;
-pub(crate) mod merge;
-pub(crate) mod strategic;
-pub(crate) mod types;
+pub(super) mod merge;
+pub(super) mod strategic;
+pub(super) mod types;
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::Status;
 
 /// Why a patch could not be applied.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) enum Error {
+pub(super) enum Error {
     /// It is not a patch of its kind: 400.
     Malformed(String),
     /// It is one, but does not fit the object: 422. The real server keeps the reason to itself.

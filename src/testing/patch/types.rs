@@ -22,7 +22,7 @@ pub(crate) struct Types<'a> {
 
 /// How server-side apply sees a list.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum ListType {
+pub(crate) enum ListType {
     /// One value.
     Atomic,
     /// A set of plain values.
@@ -49,7 +49,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    pub(super) fn list(&self, path: &[&str]) -> ListType {
+    pub(crate) fn list(&self, path: &[&str]) -> ListType {
         match path {
             ["metadata", "finalizers"] => return ListType::Set,
             ["metadata", "ownerReferences"] => return ListType::Map(vec!["uid".to_owned()]),

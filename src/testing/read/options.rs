@@ -13,14 +13,14 @@ use crate::testing::{
 pub(crate) struct ListOptions {
     pub(crate) label_selector: String,
     pub(crate) field_selector: String,
-    pub(crate) limit: usize,
+    pub(super) limit: usize,
     pub(crate) page: Option<Page>,
     /// `None` for an empty one.
     pub(crate) revision: Option<u64>,
-    pub(crate) exact: bool,
-    pub(crate) bookmarks: bool,
-    pub(crate) send_initial_events: Option<bool>,
-    pub(crate) timeout_seconds: Option<u64>,
+    pub(super) exact: bool,
+    pub(super) bookmarks: bool,
+    pub(super) send_initial_events: Option<bool>,
+    pub(super) timeout_seconds: Option<u64>,
 }
 
 /// Where a paged LIST goes on; a client sees it as an opaque token.
@@ -31,7 +31,7 @@ pub(crate) struct Page {
     #[serde(rename = "rv")]
     pub(crate) revision: i64,
     /// The first key that may be on the page.
-    pub(crate) start: String,
+    pub(super) start: String,
 }
 
 impl ListOptions {
@@ -136,7 +136,7 @@ fn unsupported_match(found: &str, supported: &[&str]) -> Problem {
 
 impl Page {
     /// After `last`, at `revision`.
-    pub(crate) fn after(revision: u64, last: &str) -> Self {
+    pub(super) fn after(revision: u64, last: &str) -> Self {
         Self { v: "meta.k8s.io/v1".into(), revision: revision as i64, start: format!("{last}\0") }
     }
 
@@ -159,7 +159,7 @@ impl Page {
         status
     }
 
-    pub(crate) fn encode(&self) -> String {
+    pub(super) fn encode(&self) -> String {
         URL_SAFE_NO_PAD.encode(serde_json::to_string(self).unwrap_or_default())
     }
 

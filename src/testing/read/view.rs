@@ -36,12 +36,12 @@ pub(crate) fn show(
 }
 
 /// A `Table` as a response.
-pub(crate) fn table_reply(code: u16, table: &str) -> Reply {
+pub(super) fn table_reply(code: u16, table: &str) -> Reply {
     Reply::new(code, "application/json", Body::Bytes(format!("{table}\n").into_bytes()))
 }
 
 /// How objects are printed for a request.
-pub(crate) fn table_of<'a>(request: &Request, def: &'a ResourceDef) -> Table<'a> {
+pub(super) fn table_of<'a>(request: &Request, def: &'a ResourceDef) -> Table<'a> {
     let include = request.parameter("includeObject").and_then(IncludeObject::parse);
     Table::new(def, include.unwrap_or_default(), SystemTime::now())
 }

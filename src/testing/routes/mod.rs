@@ -25,7 +25,7 @@ use super::{
 };
 
 /// Answers a request. `script` is what is to go wrong with a watch.
-pub(super) fn answer(shared: &Arc<Shared>, request: &Request, script: WatchScript) -> Reply {
+pub(crate) fn answer(shared: &Arc<Shared>, request: &Request, script: WatchScript) -> Reply {
     let Some(segments) = request.segments() else {
         return Reply::failure(&failure::bad_request(
             "the path is not valid percent-encoded UTF-8",

@@ -16,9 +16,9 @@ pub(crate) struct Stored {
     pub(crate) name: String,
     pub(crate) uid: String,
     pub(crate) revision: u64,
-    pub(crate) labels: BTreeMap<String, String>,
+    pub(super) labels: BTreeMap<String, String>,
     /// The UIDs of its owners.
-    pub(crate) owners: Vec<String>,
+    pub(super) owners: Vec<String>,
     /// The JSON without `apiVersion` and `kind`, which depend on the version it is read in, and
     /// with `metadata` first, so that metadata alone is a slice of it.
     body: String,
@@ -96,7 +96,7 @@ impl Stored {
     }
 
     /// Whether a field, as [`fields::resolve`] names it, has this value.
-    pub(crate) fn has_field(&self, def: &ResourceDef, field: &str, value: &str) -> bool {
+    pub(super) fn has_field(&self, def: &ResourceDef, field: &str, value: &str) -> bool {
         match field {
             "metadata.name" => self.name == value,
             "metadata.namespace" => self.namespace == value,

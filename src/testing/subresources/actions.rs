@@ -15,7 +15,7 @@ use crate::testing::{
 };
 
 /// A pod that is evicted is deleted: there are no disruption budgets to ask.
-pub(crate) fn evict(asked: &ResourceRequest<'_>) -> Outcome<Reply> {
+pub(super) fn evict(asked: &ResourceRequest<'_>) -> Outcome<Reply> {
     let eviction = asked.request.object()?;
     let options = match &eviction["deleteOptions"] {
         given @ Value::Object(_) => DeleteOptions::of_json(given.clone())?,
@@ -74,7 +74,7 @@ pub(crate) fn bind(
 }
 
 /// A token that no server will ever check.
-pub(crate) fn token(asked: &ResourceRequest<'_>) -> Outcome<Reply> {
+pub(super) fn token(asked: &ResourceRequest<'_>) -> Outcome<Reply> {
     let context = WriteContext::of(asked.request)?;
     let account = asked.shared.read(|state| asked.find(state))?;
     let mut review = asked.request.object()?;

@@ -21,7 +21,7 @@ const LOG_ANNOTATION: &str = "testing.kinformer/log";
 
 /// A pod's log: the text of its annotation, or three lines. Followed, it goes on with a line every
 /// 100 ms until the pod goes.
-pub(crate) fn log(asked: &ResourceRequest<'_>) -> Outcome<Reply> {
+pub(super) fn log(asked: &ResourceRequest<'_>) -> Outcome<Reply> {
     let ResourceRequest { shared, request, def, .. } = *asked;
     let name = asked.name();
     let pod = shared.read(|state| asked.find(state))?;

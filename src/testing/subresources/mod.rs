@@ -13,7 +13,7 @@ use super::{
 };
 
 /// Answers a request for a subresource.
-pub(super) fn answer(asked: &ResourceRequest<'_>, verb: Verb) -> Outcome<Reply> {
+pub(crate) fn answer(asked: &ResourceRequest<'_>, verb: Verb) -> Outcome<Reply> {
     let part = asked.path.subresource.as_deref().unwrap_or_default();
     let known = asked.def.subresource(part).ok_or_else(failure::unknown_path)?;
     if !known.verbs.contains(&verb.as_str()) {

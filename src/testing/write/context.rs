@@ -107,7 +107,7 @@ impl WriteContext {
 }
 
 /// Whether a write is a dry run; the only value there is for that is `All`.
-pub(crate) fn check_dry_run<'a>(values: impl Iterator<Item = &'a str>) -> Outcome<bool> {
+pub(super) fn check_dry_run<'a>(values: impl Iterator<Item = &'a str>) -> Outcome<bool> {
     let mut dry_run = false;
     for value in values.filter(|value| !value.is_empty()) {
         if value != "All" {

@@ -110,7 +110,7 @@ impl State {
 
     /// Removes an object that is being deleted and has nothing left to wait for; its last state, if
     /// so.
-    pub(crate) fn finish_deletion(
+    fn finish_deletion(
         &mut self,
         def: &ResourceDef,
         key: &str,
@@ -121,7 +121,7 @@ impl State {
     }
 
     /// Whether an object is being deleted and has nothing left to wait for.
-    pub(crate) fn is_finished(&self, def: &ResourceDef, object: &Value) -> bool {
+    pub(super) fn is_finished(&self, def: &ResourceDef, object: &Value) -> bool {
         metadata::is_being_deleted(object)
             && metadata::finalizers(object).is_empty()
             && !self.holds_namespace(def, object)

@@ -12,16 +12,16 @@ use crate::testing::{
 };
 
 /// The finalizer that keeps an owner until its dependents are gone.
-pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+pub(super) const FOREGROUND: &str = "foregroundDeletion";
 /// The one that keeps it until they are cut loose.
-pub(crate) const ORPHAN: &str = "orphan";
+pub(super) const ORPHAN: &str = "orphan";
 
 /// The body, or query, of a deletion.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct DeleteOptions {
-    pub(crate) grace_period_seconds: Option<i64>,
-    pub(crate) preconditions: Preconditions,
+    pub(super) grace_period_seconds: Option<i64>,
+    pub(super) preconditions: Preconditions,
     propagation_policy: Option<String>,
     orphan_dependents: Option<bool>,
     dry_run: Vec<String>,
@@ -29,20 +29,20 @@ pub(crate) struct DeleteOptions {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Preconditions {
+pub(super) struct Preconditions {
     uid: Option<String>,
     resource_version: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Policy {
+pub(super) enum Policy {
     Background,
     Foreground,
     Orphan,
 }
 
 impl Policy {
-    pub(crate) fn finalizer(self) -> Option<&'static str> {
+    pub(super) fn finalizer(self) -> Option<&'static str> {
         match self {
             Self::Background => None,
             Self::Foreground => Some(FOREGROUND),
@@ -87,7 +87,7 @@ impl DeleteOptions {
         check_dry_run(self.dry_run.iter().map(String::as_str))
     }
 
-    pub(crate) fn policy(&self) -> Outcome<Policy> {
+    pub(super) fn policy(&self) -> Outcome<Policy> {
         let problem = |why: String, reason| {
             failure::invalid(
                 "DeleteOptions",
@@ -115,7 +115,7 @@ impl DeleteOptions {
 }
 
 impl Preconditions {
-    pub(crate) fn check(&self, def: &ResourceDef, object: &Stored) -> Outcome<()> {
+    pub(super) fn check(&self, def: &ResourceDef, object: &Stored) -> Outcome<()> {
         let revision = object.revision.to_string();
         let why = if let Some(uid) = self.uid.as_ref().filter(|uid| **uid != object.uid) {
             format!(

@@ -66,7 +66,7 @@ fn unfit(value: &Value, field: &str, expected: &str) -> Box<crate::Status> {
 }
 
 /// Takes the namespace from the path and checks that the object does not name another.
-pub(crate) fn place(
+pub(super) fn place(
     def: &ResourceDef,
     namespace: Option<&str>,
     object: &mut Value,
@@ -91,7 +91,7 @@ pub(crate) fn place(
 }
 
 /// Checks that an object has the name of the path it was sent to.
-pub(crate) fn check_name(object: &Value, name: &str) -> Outcome<()> {
+pub(super) fn check_name(object: &Value, name: &str) -> Outcome<()> {
     let given = text(object, "name");
     if given == name {
         return Ok(());
@@ -158,7 +158,7 @@ fn name_problem(def: &ResourceDef, name: &str) -> Option<String> {
 }
 
 /// Fills in what the server says about a new object.
-pub(crate) fn admit(def: &ResourceDef, object: &mut Value, context: &WriteContext) {
+pub(super) fn admit(def: &ResourceDef, object: &mut Value, context: &WriteContext) {
     if let Some(metadata) = object["metadata"].as_object_mut() {
         for theirs in [
             "creationTimestamp",
@@ -189,7 +189,7 @@ pub(crate) fn admit(def: &ResourceDef, object: &mut Value, context: &WriteContex
 }
 
 /// Puts what the server says about an object over what a client sent in its place.
-pub(crate) fn keep(def: &ResourceDef, current: &Value, new: &mut Value) {
+pub(super) fn keep(def: &ResourceDef, current: &Value, new: &mut Value) {
     let Some(metadata) = new["metadata"].as_object_mut() else { return };
     for ours in [
         "creationTimestamp",
@@ -240,7 +240,7 @@ fn specification(object: &Value) -> Map<String, Value> {
 }
 
 /// Whether the kind counts its generations: custom resources all do, and these built-in ones.
-pub(crate) fn has_generation(def: &ResourceDef) -> bool {
+fn has_generation(def: &ResourceDef) -> bool {
     if !def.builtin {
         return true;
     }
@@ -258,7 +258,7 @@ pub(crate) fn has_generation(def: &ResourceDef) -> bool {
 }
 
 /// Whether a PUT without a resource version overwrites whatever is there.
-pub(crate) fn allows_unconditional_update(def: &ResourceDef) -> bool {
+pub(super) fn allows_unconditional_update(def: &ResourceDef) -> bool {
     def.builtin
         && !matches!(
             def.group.as_str(),
@@ -272,7 +272,7 @@ pub(crate) fn allows_unconditional_update(def: &ResourceDef) -> bool {
 }
 
 /// Whether a PUT of an object that does not exist creates it.
-pub(crate) fn allows_create_on_update(def: &ResourceDef) -> bool {
+pub(super) fn allows_create_on_update(def: &ResourceDef) -> bool {
     def.builtin
         && matches!(
             (def.group.as_str(), def.plural.as_str()),
@@ -288,11 +288,11 @@ pub(crate) fn text(object: &Value, field: &str) -> String {
     object["metadata"][field].as_str().unwrap_or_default().to_owned()
 }
 
-pub(crate) fn finalizers(object: &Value) -> Vec<String> {
+pub(super) fn finalizers(object: &Value) -> Vec<String> {
     let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten();
     finalizers.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-pub(crate) fn is_being_deleted(object: &Value) -> bool {
+pub(super) fn is_being_deleted(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }

@@ -6,7 +6,7 @@ use crate::testing::kinds::ResourceDef;
 
 /// What an update of one part makes of an object: `part` names the subresource, or is `None` for
 /// the object itself, which leaves its status alone if that is a part of its own.
-pub(crate) fn merge(
+pub(super) fn merge(
     def: &ResourceDef,
     part: Option<&str>,
     current: &Value,

@@ -65,7 +65,7 @@ impl Patch {
         Ok(Self { kind, change, force: force == Some("true") })
     }
 
-    pub(crate) fn is_apply(&self) -> bool {
+    fn is_apply(&self) -> bool {
         self.kind == Kind::Apply
     }
 

@@ -106,7 +106,7 @@ impl State {
     }
 
     /// Stores an object that is complete, and does what follows from it; a dry run only encodes it.
-    pub(crate) fn store(
+    pub(super) fn store(
         &mut self,
         def: &ResourceDef,
         mut object: Value,

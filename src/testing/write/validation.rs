@@ -9,7 +9,7 @@ use crate::testing::{
 };
 
 /// Fills in defaults and holds an object to its schema, or to what is known of a built-in kind.
-pub(crate) fn complete(
+pub(super) fn complete(
     def: &ResourceDef,
     name: &str,
     object: &mut Value,

@@ -28,7 +28,7 @@ use crate::testing::{
 
 /// What a row carries of its object.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum IncludeObject {
+pub(super) enum IncludeObject {
     None,
     /// Its `PartialObjectMetadata`.
     #[default]
@@ -49,7 +49,7 @@ impl IncludeObject {
 }
 
 /// How the objects of a kind are printed.
-pub(crate) struct Table<'a> {
+pub(super) struct Table<'a> {
     resource: &'a ResourceDef,
     layout: Layout,
     include: IncludeObject,
@@ -64,12 +64,12 @@ impl<'a> Table<'a> {
     /// The JSON of a Table of `objects`; `version` is that of `meta.k8s.io`.
     ///
     /// Objects are decoded one at a time, and what a row carries of its object is not encoded again.
-    pub(crate) fn encode(&self, objects: &[Arc<Stored>], meta: &Value, version: &str) -> String {
+    pub(super) fn encode(&self, objects: &[Arc<Stored>], meta: &Value, version: &str) -> String {
         self.with_columns(&json!(self.layout.definitions()), objects, meta, version)
     }
 
     /// The same without the columns: a watch sends them with its first Table only.
-    pub(crate) fn encode_rows(
+    pub(super) fn encode_rows(
         &self,
         objects: &[Arc<Stored>],
         meta: &Value,
