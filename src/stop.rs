@@ -9,9 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::{Condvar, Mutex};
-
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    sync::{Condvar, Mutex},
+};
 
 /// Tells blocking calls to return; cheap to clone, and every clone is the same token.
 ///

@@ -1,15 +1,18 @@
-//! The locks of the engine, in one place, so that a model checker can put in its own.
+//! The locks and threads of the engine, in one place, so that a model checker can put in its own.
 //!
-//! `RUSTFLAGS="--cfg shuttle"` builds the same source on the locks of the `shuttle` crate, which runs
-//! it under thousands of schedules (`tests/models.rs`).
+//! `RUSTFLAGS="--cfg shuttle"` builds the same source on those of the `shuttle` crate, which runs it
+//! under thousands of schedules (`tests/models.rs`, `tests/models_informer.rs`).
 
 #[cfg(not(shuttle))]
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 #[cfg(shuttle)]
-pub(crate) use self::checked::{Condvar, Mutex, MutexGuard, RwLock};
+pub(crate) use self::checked::{Condvar, Mutex, MutexGuard, RwLock, thread};
+#[cfg(not(shuttle))]
+pub(crate) use crate::thread;
 
-/// shuttle's locks with the interface of parking_lot's, as far as it is used here.
+/// shuttle's locks with the interface of parking_lot's, as far as it is used here, and its threads with
+/// that of [`crate::thread`].
 #[cfg(shuttle)]
 #[allow(dead_code, reason = "the interface is whole, whoever uses what of it")]
 mod checked {
@@ -20,6 +23,28 @@ mod checked {
     };
 
     use shuttle::sync;
+
+    pub(crate) mod thread {
+        use std::io;
+
+        use shuttle::thread::{Builder, Scope, ScopedJoinHandle};
+        pub(crate) use shuttle::thread::{JoinHandle, ThreadId, current, scope};
+
+        pub(crate) fn spawn<T: Send + 'static>(
+            name: &str,
+            run: impl FnOnce() -> T + Send + 'static,
+        ) -> io::Result<JoinHandle<T>> {
+            Builder::new().name(name.to_owned()).spawn(run)
+        }
+
+        pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(
+            _name: &str,
+            scope: &'scope Scope<'scope, '_>,
+            run: impl FnOnce() -> T + Send + 'scope,
+        ) -> io::Result<ScopedJoinHandle<'scope, T>> {
+            Ok(scope.spawn(run))
+        }
+    }
 
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(sync::Mutex<T>);

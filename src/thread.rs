@@ -1,9 +1,11 @@
 //! Starting threads: each one named, each one owned by a [`JoinHandle`] that somebody keeps.
 
-use std::{
-    io,
-    thread::{Builder, JoinHandle, Scope, ScopedJoinHandle},
-};
+pub(crate) use std::thread::JoinHandle;
+#[cfg(not(shuttle))]
+use std::thread::{Scope, ScopedJoinHandle};
+#[cfg(not(shuttle))]
+pub(crate) use std::thread::{ThreadId, current, scope};
+use std::{io, thread::Builder};
 
 /// What Linux keeps of a thread's name.
 const NAME_BYTES: usize = 15;
@@ -17,6 +19,7 @@ pub(crate) fn spawn<T: Send + 'static>(
 }
 
 /// The same for a thread that is joined before its scope ends.
+#[cfg(not(shuttle))]
 pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(
     name: &str,
     scope: &'scope Scope<'scope, '_>,

@@ -3,7 +3,6 @@
 use std::{
     fmt, io,
     sync::Arc,
-    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
@@ -14,8 +13,10 @@ use crate::{
     object::Object,
     reflector::{Backoff, ListerWatcher, Reflector, ReflectorBuilder, describe},
     stop::{Interrupt, StopToken},
-    sync::Mutex,
-    thread,
+    sync::{
+        Mutex,
+        thread::{self, JoinHandle},
+    },
 };
 
 type Process<K> = Box<dyn FnMut(Popped<Object<K>>) -> Result<()> + Send>;
@@ -196,7 +197,7 @@ impl<K: 'static> Controller<K> {
         };
         let own = stop.child();
         let _acting = Role::Engine.begin();
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             let name = format!("r:{}", self.name);
             let reflect = || {
                 let _acting = Role::Engine.begin();
@@ -298,7 +299,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Stops the controller, and waits for it.
+    /// Stops the controller, and waits for it; called by something that a controller calls, it does not
+    /// wait.
     ///
     /// # Errors
     ///

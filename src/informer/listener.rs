@@ -5,7 +5,6 @@ use std::{
     fmt, io, mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    thread::{JoinHandle, ThreadId},
     time::{Duration, Instant},
 };
 
@@ -18,8 +17,10 @@ use crate::{
     cache::panic_text,
     object::DynamicObject,
     reflector::describe,
-    sync::{Condvar, Mutex},
-    thread,
+    sync::{
+        Condvar, Mutex,
+        thread::{self, JoinHandle, ThreadId},
+    },
 };
 
 /// Room for more events than this is given back when a burst is over.
@@ -230,7 +231,7 @@ impl Listener {
     ///
     /// If it has not by `deadline`.
     pub(super) fn join(&self, deadline: Option<Instant>) -> Result<(), ()> {
-        let current = std::thread::current().id();
+        let current = thread::current().id();
         let is_over = || match &self.state.lock().thread {
             Thread::Running(_, id) => *id == current,
             Thread::Waiting(_) | Thread::Ending(_) | Thread::Gone => true,
@@ -277,5 +278,91 @@ impl State {
 impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Listener").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::{ApiResource, Object};
+
+    fn listener() -> Listener {
+        let resync = Resync { wanted: None, period: None, next: None, taking_part: true };
+        Listener::new(0, "test".into(), Box::new(|_: Event| ()), resync, Arc::default())
+    }
+
+    fn event(initial: bool) -> Event {
+        let resource = ApiResource::namespaced("v1", "ConfigMap", "configmaps");
+        let object = Object::from_json(&resource, br#"{"metadata": {"name": "a"}}"#).unwrap();
+        Event::Added { object, initial }
+    }
+
+    /// Takes the next event and returns from the handler.
+    fn call(listener: &Listener) {
+        let (event, _) = listener.next().unwrap();
+        listener.told(matches!(event, Event::Added { initial: true, .. }), false);
+    }
+
+    #[test]
+    fn the_queue_grows_with_a_burst_and_gives_the_room_back_after_it() {
+        let listener = listener();
+        let event = event(false);
+        for _ in 0..100_000 {
+            listener.tell(&event, false);
+        }
+        assert_eq!(listener.pending(), 100_000);
+        assert!(listener.state.lock().queue.capacity() >= 100_000);
+        for _ in 0..100_000 {
+            call(&listener);
+        }
+        assert!(listener.state.lock().queue.capacity() <= 2 * KEPT_CAPACITY);
+        assert_eq!(listener.pending(), 0);
+    }
+
+    #[test]
+    fn it_has_synced_when_all_is_queued_and_every_initial_call_has_returned() {
+        for queued_first in [true, false] {
+            let listener = listener();
+            for _ in 0..100 {
+                listener.tell(&event(true), false);
+            }
+            listener.tell(&event(false), false);
+            if queued_first {
+                listener.all_queued();
+            }
+            for left in (1..=100).rev() {
+                assert!(!listener.has_synced(), "{left} to go");
+                call(&listener);
+            }
+            assert_eq!(listener.has_synced(), queued_first);
+            listener.all_queued();
+            assert!(listener.has_synced(), "what came later does not count");
+            call(&listener);
+            assert!(listener.has_synced(), "for good");
+        }
+        let empty = listener();
+        assert!(!empty.has_synced());
+        empty.all_queued();
+        assert!(empty.has_synced(), "there was nothing to be told of");
+    }
+
+    #[test]
+    fn a_closed_listener_drops_what_waits_and_takes_nothing_more() {
+        let listener = listener();
+        listener.tell(&event(false), false);
+        listener.close();
+        listener.tell(&event(false), false);
+        assert!(listener.pending() == 0 && listener.next().is_none());
+        assert!(listener.join(None).is_ok(), "it never ran");
+    }
+
+    #[test]
+    fn resyncs_are_for_those_who_take_part() {
+        let listener = listener();
+        listener.tell(&event(false), true);
+        listener.resync(|resync| resync.taking_part = false);
+        listener.tell(&event(false), true);
+        listener.tell(&event(false), false);
+        assert_eq!(listener.pending(), 2);
     }
 }

@@ -30,7 +30,6 @@ use std::{
     fmt,
     marker::PhantomData,
     sync::Arc,
-    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
@@ -53,8 +52,10 @@ use crate::{
     object::{ApiResource, Body, Decoded, DynamicObject, Object, Shape},
     reflector::{self, Backoff, ErrorHandler, ListerWatcher, Reflector},
     stop::StopToken,
-    sync::Mutex,
-    thread,
+    sync::{
+        Mutex,
+        thread::{self, JoinHandle},
+    },
 };
 
 /// A cache of objects with any number of handlers, fed by one watch.

@@ -315,6 +315,45 @@ mod tests {
         assert!(!never.is_due(at(9)) && !never.taking_part);
     }
 
+    /// Periods of 0, 2 and 3 seconds, looked at every second, whenever the threads start.
+    #[test]
+    fn each_listener_is_told_again_in_its_own_period() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let store = Arc::new(ThreadSafeStore::new(crate::cache::Indexers::new()));
+        let one = Some(Duration::from_secs(1));
+        let processor = Processor::new("pods".into(), store, one, Arc::default());
+        let listeners = [0, 2, 3].map(|seconds| {
+            let period = Some(Duration::from_secs(seconds)).filter(|period| !period.is_zero());
+            let handler: Handler = Box::new(|_: Event| ());
+            processor.add(handler, Some(period), start).unwrap()
+        });
+        let resource = crate::ApiResource::namespaced("v1", "Pod", "pods");
+        let json = br#"{"metadata": {"name": "a", "resourceVersion": "1"}}"#;
+        let pod = Object::from_json(&resource, json).unwrap();
+        let fifo = crate::cache::DeltaFifo::new(|pod: &Object| pod.key().clone());
+        let apply = || {
+            fifo.add(pod.clone()).unwrap();
+            processor.apply(fifo.try_pop().unwrap());
+            listeners.each_ref().map(|listener| listener.pending())
+        };
+        assert_eq!(apply(), [1, 1, 1], "everybody is told of what is new");
+        let mut told = [1, 1, 1];
+        for (second, expected) in
+            (1..=6).zip([[0; 3], [0, 1, 0], [0, 0, 1], [0, 1, 0], [0; 3], [0, 1, 1]])
+        {
+            let any = processor.should_resync(at(second));
+            assert_eq!(any, expected != [0; 3], "second {second}");
+            if any {
+                let now = apply();
+                let more = std::array::from_fn(|n| now[n] - told[n]);
+                assert_eq!(more, expected, "second {second}");
+                told = now;
+            }
+        }
+        processor.stop();
+    }
+
     #[test]
     fn finer_listeners_make_the_informer_look_more_often_until_it_has_started() {
         let now = Instant::now();

@@ -5,6 +5,11 @@
 //! deadlock, whoever stops whom.
 
 use std::cell::Cell;
+#[cfg(not(shuttle))]
+use std::thread_local;
+
+#[cfg(shuttle)]
+use shuttle::thread_local;
 
 thread_local! {
     static ROLE: Cell<Role> = const { Cell::new(Role::Outside) };
@@ -28,18 +33,18 @@ pub(super) struct Acting {
 
 impl Role {
     pub(super) fn current() -> Self {
-        ROLE.get()
+        ROLE.with(Cell::get)
     }
 
     /// The current thread takes on this role.
     #[must_use]
     pub(super) fn begin(self) -> Acting {
-        Acting { before: ROLE.replace(self) }
+        Acting { before: ROLE.with(|role| role.replace(self)) }
     }
 }
 
 impl Drop for Acting {
     fn drop(&mut self) {
-        ROLE.set(self.before);
+        ROLE.with(|role| role.set(self.before));
     }
 }

@@ -15,7 +15,6 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
 
 pub(crate) use self::resource::{join_api_version, split_api_version};
@@ -27,7 +26,10 @@ pub use self::{
     shape::Shape,
 };
 use self::{ingest::normalise, meta::Meta};
-use crate::error::{DecodeError, Result};
+use crate::{
+    error::{DecodeError, Result},
+    sync::Mutex,
+};
 
 /// One object of the API: its text as the server sent it, its metadata found, its body decoded when
 /// somebody asks.

@@ -1,0 +1,46 @@
+//! Scenario 9: one cache of Pods and one watch for several handlers, with an index by node.
+
+mod common;
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use kinformer::{ListWatch, Object, Result, SharedInformer, StopToken, cache::Indexers, labels};
+
+fn main() -> Result<()> {
+    let cluster = common::Cluster::find()?;
+    let node = |pod: &Object<Pod>| {
+        let spec = pod.get().ok().and_then(|pod| pod.spec.clone());
+        spec.and_then(|spec| spec.node_name).into_iter().collect()
+    };
+    let pods = SharedInformer::builder(ListWatch::<Pod>::from_client(&cluster.client, None))
+        .indexers(Indexers::new().with("node", node))
+        .build()?;
+
+    pods.on_event(|event| println!("first: {event}"))?;
+    let second = pods
+        .handlers()
+        .on_add(|pod, initial| {
+            println!("second: {pod} is {}", if initial { "there" } else { "new" })
+        })
+        .on_delete(|deleted| println!("second: {:?} is gone", deleted.object().map(Object::name)));
+    let second = pods.add_event_handler(second)?;
+    pods.start()?;
+    pods.wait_for_sync(Duration::from_secs(10))?;
+
+    println!("{}", pods.status());
+    for node in pods.indexer().list_index_func_values("node") {
+        let there = pods.indexer().by_index("node", &node).unwrap_or_default();
+        println!("node {node} has {} pods", there.len());
+    }
+    let lister = pods.lister().namespace("kube-system");
+    println!("kube-system has {} pods", lister.list(&labels::everything()).len());
+
+    // There is nobody to press Ctrl-C where the server is the embedded one.
+    let limit = cluster.embedded.as_ref().map_or(Duration::MAX, |_| Duration::from_secs(4));
+    let _ = StopToken::new().wait_timeout(limit);
+    second.remove();
+    pods.stop();
+    println!("stopped with {} pods in the cache", pods.store().len());
+    Ok(())
+}
