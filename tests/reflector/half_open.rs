@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::{
     mirror::{Mirror, delete, is_list, lists, put, queries},
     proxy::Proxy,
+    raw::{Reply, Server},
     support::{eventually, no_pause, short_pauses},
 };
 
@@ -150,4 +151,35 @@ fn a_quiet_watch_without_bookmarks_outlives_the_history() {
     // Shows that the test above would notice.
     let queries = quiet_watch(false);
     assert!(queries.iter().filter(|query| is_list(query)).count() > 1, "{queries:#?}");
+}
+
+#[test]
+fn a_watch_that_outlives_what_was_asked_for_is_opened_again() {
+    // Bookmarks for ever: the connection lives, and may yet lead to a server that no longer does.
+    let server = Server::start(|request| {
+        if !request.query().contains("watch=true") {
+            let empty = r#"{"kind":"List","metadata":{"resourceVersion":"1"},"items":[]}"#;
+            return Reply::json(200, empty);
+        }
+        let quiet = request.query().contains("timeoutSeconds=1&");
+        Reply::stream().generate(move |out| {
+            let bookmark =
+                "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"1\"}}}";
+            let chunk = format!("{:x}\r\n{bookmark}\r\n", bookmark.len());
+            // The first one says nothing, so that the second is a short one.
+            while quiet {
+                out.write_all(chunk.as_bytes())?;
+                out.flush()?;
+                let _ = StopToken::new().wait_timeout(Duration::from_millis(100));
+            }
+            Ok(())
+        })
+    });
+    let config = server.config().build().unwrap();
+    let mirror = Mirror::start(config, no_pause(), |builder| {
+        builder.streamed_lists(false).watch_silence(SECOND)
+    });
+    let watches = || server.lines().iter().filter(|line| line.contains("watch=true")).count();
+    eventually("a third watch", || watches() == 3);
+    assert_eq!(mirror.errors(), [""; 0]);
 }
