@@ -35,11 +35,10 @@ fn a_watch_that_goes_dead_is_noticed_and_nothing_is_lost() {
         let mirror = Mirror::start(proxy.config().build().unwrap(), no_pause(), |builder| {
             builder.streamed_lists(streamed).watch_silence(SECOND)
         });
-        mirror.wait_for(&server);
         eventually("the watch", || server.watches() == 1);
         put(&server, "c", "1");
         mirror.wait_for(&server);
-        let last = mirror.reflector.last_sync_resource_version();
+        let last = mirror.catch_up(&server);
 
         proxy.go_silent();
         let (dead_since, before) = (Instant::now(), queries(&server).len());
