@@ -369,12 +369,14 @@ impl<K: 'static> Reflector<K> {
         loop {
             stop.check()?;
             let started = Instant::now();
+            let mut asked_for = WATCH.1;
             let (watch, trusted) = match std::mem::replace(&mut opened, Opened::Not) {
                 Opened::Yes(watch) => (watch, true),
                 Opened::Not => {
                     let version = self.progress.resource_version();
                     self.progress.doing(Doing::Connecting);
                     let options = self.watch_options(&version, quiet);
+                    asked_for = Duration::from_secs(options.timeout_seconds.unwrap_or(0).into());
                     match self.source.watch(&options, stop) {
                         // Without a version to start from, objects come in any order at first.
                         Ok(watch) => (watch, !matches!(&*version, "" | "0")),
@@ -389,7 +391,8 @@ impl<K: 'static> Reflector<K> {
                 }
             };
             self.progress.watching(Instant::now());
-            let ended = self.read(watch, trusted, started, stop)?;
+            let age = Age { started, most: asked_for + self.options.watch_silence };
+            let ended = self.read(watch, trusted, age, stop)?;
             match ended.next {
                 Next::Rewatch => quiet = quiet && ended.session.events == 0,
                 Next::RewatchQuiet => quiet = true,
@@ -402,16 +405,10 @@ impl<K: 'static> Reflector<K> {
     }
 
     /// Reads a watch to its end; says what to do then.
-    fn read(
-        &self,
-        watch: Watch<K>,
-        trusted: bool,
-        started: Instant,
-        stop: &StopToken,
-    ) -> Result<Ended> {
+    fn read(&self, watch: Watch<K>, trusted: bool, age: Age, stop: &StopToken) -> Result<Ended> {
         let mut trusted = trusted;
         let mut events = 0;
-        let session = |events| Session { lasted: started.elapsed(), events };
+        let session = |events| Session { lasted: age.started.elapsed(), events };
         for event in watch {
             // A stop goes before what is left to be read.
             stop.check()?;
@@ -442,6 +439,10 @@ impl<K: 'static> Reflector<K> {
             trusted |= !matches!(event, WatchEvent::Added(_));
             self.apply(event, trusted);
             events += 1;
+            if age.started.elapsed() > age.most {
+                log::debug!("reflector {}: the server does not end the watch", self.options.name);
+                break;
+            }
         }
         let session = session(events);
         Ok(Ended { next: next::after_close(session), session, error: None })
@@ -531,6 +532,14 @@ impl<K: 'static> Reflector<K> {
         let delay = self.delays.next(Instant::now()).max(at_least.unwrap_or_default());
         if stop.wait_timeout(delay) { Err(Error::Stopped) } else { Ok(()) }
     }
+}
+
+/// How old a watch is, and may become. Servers end watches when they were asked to; one that does not may
+/// be something else that keeps the connection alive.
+#[derive(Clone, Copy)]
+struct Age {
+    started: Instant,
+    most: Duration,
 }
 
 /// How a watch ended.

@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::{
     mirror::{Mirror, delete, is_list, lists, put, queries},
     proxy::Proxy,
+    raw::{Reply, Server},
     support::{eventually, no_pause, short_pauses},
 };
 
@@ -34,11 +35,10 @@ fn a_watch_that_goes_dead_is_noticed_and_nothing_is_lost() {
         let mirror = Mirror::start(proxy.config().build().unwrap(), no_pause(), |builder| {
             builder.streamed_lists(streamed).watch_silence(SECOND)
         });
-        mirror.wait_for(&server);
         eventually("the watch", || server.watches() == 1);
         put(&server, "c", "1");
         mirror.wait_for(&server);
-        let last = mirror.reflector.last_sync_resource_version();
+        let last = mirror.catch_up(&server);
 
         proxy.go_silent();
         let (dead_since, before) = (Instant::now(), queries(&server).len());
@@ -72,7 +72,8 @@ fn a_watch_that_goes_nowhere_while_it_is_opened_is_noticed() {
     mirror.wait_for(&server);
     assert!(proxy.accepted() >= before + 3, "two went nowhere");
     assert_eq!(lists(&server), 1);
-    assert_eq!(mirror.errors().len(), 2, "{:?}", mirror.errors());
+    // The connection of the list may be tried, too.
+    assert!((2..=3).contains(&mirror.errors().len()), "{:?}", mirror.errors());
 }
 
 #[test]
@@ -150,4 +151,37 @@ fn a_quiet_watch_without_bookmarks_outlives_the_history() {
     // Shows that the test above would notice.
     let queries = quiet_watch(false);
     assert!(queries.iter().filter(|query| is_list(query)).count() > 1, "{queries:#?}");
+}
+
+#[test]
+fn a_watch_that_outlives_what_was_asked_for_is_opened_again() {
+    // Bookmarks for ever: the connection lives, and may yet lead to a server that no longer does.
+    let server = Server::start(|request| {
+        if !request.query().contains("watch=true") {
+            let empty = r#"{"kind":"List","metadata":{"resourceVersion":"1"},"items":[]}"#;
+            return Reply::json(200, empty);
+        }
+        let quiet = request.query().contains("timeoutSeconds=1&");
+        Reply::stream().generate(move |out| {
+            let bookmark =
+                "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"1\"}}}";
+            let chunk = format!("{:x}\r\n{bookmark}\r\n", bookmark.len());
+            // The first one says nothing, so that the second is a short one.
+            if !quiet {
+                return Ok(());
+            }
+            loop {
+                out.write_all(chunk.as_bytes())?;
+                out.flush()?;
+                let _ = StopToken::new().wait_timeout(Duration::from_millis(100));
+            }
+        })
+    });
+    let config = server.config().build().unwrap();
+    let mirror = Mirror::start(config, no_pause(), |builder| {
+        builder.streamed_lists(false).watch_silence(SECOND)
+    });
+    let watches = || server.lines().iter().filter(|line| line.contains("watch=true")).count();
+    eventually("a third watch", || watches() == 3);
+    assert_eq!(mirror.errors(), [""; 0]);
 }

@@ -75,6 +75,15 @@ impl Mirror {
         });
     }
 
+    /// Waits until it has seen every change, if config maps alone change; gives the last version.
+    #[track_caller]
+    pub(crate) fn catch_up(&self, server: &ApiServer) -> String {
+        self.wait_for(server);
+        let last = server.resource_version();
+        eventually("the last version", || self.reflector.last_sync_resource_version() == last);
+        last
+    }
+
     pub(crate) fn end(&mut self) {
         self.stop.stop();
         if let Some(thread) = self.thread.take() {

@@ -48,8 +48,7 @@ fn a_streamed_list_is_one_request_and_its_watch_is_resumed() {
     assert_eq!(queries(&server), [STREAM]);
     put(&server, "c", "1");
     delete(&server, "a");
-    mirror.wait_for(&server);
-    let last = mirror.reflector.last_sync_resource_version();
+    let last = mirror.catch_up(&server);
     server.drop_connections();
     put(&server, "d", "1");
     delete(&server, "b");
@@ -63,16 +62,14 @@ fn a_server_without_streamed_lists_costs_one_request() {
     let server = server();
     server.inject(watch().once(), Fault::status(422));
     let mirror = Mirror::start(server.config(), one_pause(), |builder| builder);
-    mirror.wait_for(&server);
     eventually("the watch", || server.watches() == 1);
-    let listed = mirror.reflector.last_sync_resource_version();
+    let listed = mirror.catch_up(&server);
     let expected = [STREAM.to_owned(), "limit=500&resourceVersion=0".into(), watch_from(&listed)];
     assert_eq!(queries(&server), expected);
 
     server.inject(watch().once(), Fault::expired_after(0));
     put(&server, "c", "1");
-    mirror.wait_for(&server);
-    let last = mirror.reflector.last_sync_resource_version();
+    let last = mirror.catch_up(&server);
     server.drop_connections();
     // The watch is refused, and a plain list takes its place.
     eventually("a list and a watch", || queries(&server).len() == 6);
@@ -87,17 +84,17 @@ fn compaction_is_answered_by_a_list_from_the_last_version() {
         let mirror = Mirror::start(server.config(), short_pauses(), |builder| {
             builder.streamed_lists(streamed)
         });
-        mirror.wait_for(&server);
         eventually("the watch", || server.watches() == 1);
         put(&server, "c", "1");
         mirror.wait_for(&server);
-        let last = mirror.reflector.last_sync_resource_version();
+        let last = mirror.catch_up(&server);
         // While nobody looks, one goes and the history that says so.
-        server.inject(watch().once(), Fault::Close { at: Moment::BeforeHead });
+        server.inject(watch(), Fault::status(503));
         let before = queries(&server).len();
         server.drop_connections();
         delete(&server, "a");
         server.compact();
+        server.clear_faults();
         mirror.wait_for(&server);
         let queries = queries(&server);
         let relist = if streamed { stream_from(&last) } else { format!("resourceVersion={last}") };
@@ -116,16 +113,15 @@ fn pages_are_asked_for_as_the_api_wants_it() {
         eventually("the watch", || server.watches() == 1);
         put(&server, "d", "1");
         put(&server, "e", "1");
-        mirror.wait_for(&server);
         assert_eq!(queries(&server)[0], "limit=2&resourceVersion=0");
 
-        let last = mirror.reflector.last_sync_resource_version();
+        let last = mirror.catch_up(&server);
         if expires {
             server.inject(list(), Fault::ExpireContinue);
         }
         server.inject(watch().once(), Fault::expired_after(0));
         server.drop_connections();
-        eventually("the second watch", || server.watches() == 1 && lists(&server) > 2);
+        eventually("all pages", || lists(&server) == 4);
         mirror.wait_for(&server);
         let queries = queries(&server);
         let lists: Vec<_> = queries.iter().filter(|query| is_list(query)).skip(1).collect();
