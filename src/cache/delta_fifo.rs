@@ -202,7 +202,7 @@ impl<T: Clone + 'static> DeltaFifo<T> {
         let prepared = objects.into_iter().map(|object| self.options.prepare(object));
         let objects = prepared.collect::<Result<Vec<_>>>()?;
         let mut state = self.state.lock();
-        let mut replacing = Replacing::new(&state, objects.len());
+        let mut replacing = Replacing::whole(&mut state, objects.len());
         for (key, object) in objects {
             replacing.item(&mut state, &self.options, key, object);
         }

@@ -13,9 +13,9 @@ pub(super) struct KeySet {
 }
 
 impl KeySet {
-    /// An empty set whose hashes are those of `table`, with room for as many keys as are expected.
-    pub(super) fn beside(table: &KeyTable, expected: usize) -> Self {
-        Self { table: table.sibling(expected), keys: Vec::with_capacity(expected), removed: 0 }
+    /// An empty set whose hashes are those of `table`.
+    pub(super) fn beside(table: &KeyTable) -> Self {
+        Self { table: table.sibling(), keys: Vec::new(), removed: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn keys_are_in_it_from_insert_to_remove() {
         let table = KeyTable::new();
-        let mut set = KeySet::beside(&table, 0);
+        let mut set = KeySet::beside(&table);
         let hashed = |key: &str| (table.hash(key), ObjectKey::from(key));
         let ((hash_a, a), (hash_b, b)) = (hashed("a"), hashed("b"));
         set.insert(hash_a, &a);

@@ -29,9 +29,9 @@ impl KeyTable {
         Self { seed, table: HashTable::new() }
     }
 
-    /// An empty table with the same hashes, with room for as many keys as are expected.
-    pub(super) fn sibling(&self, expected: usize) -> Self {
-        Self { seed: self.seed, table: HashTable::with_capacity(expected) }
+    /// An empty table with the same hashes.
+    pub(super) fn sibling(&self) -> Self {
+        Self { seed: self.seed, table: HashTable::new() }
     }
 
     pub(super) fn hash(&self, key: &str) -> KeyHash {
@@ -66,6 +66,11 @@ impl KeyTable {
         if let Ok(entry) = found {
             entry.remove();
         }
+    }
+
+    /// Makes room for so many keys more.
+    pub(super) fn reserve(&mut self, keys: usize) {
+        self.table.reserve(keys, |slot| spread(slot.hash));
     }
 
     /// Gives back what a burst of keys took.

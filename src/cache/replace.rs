@@ -4,7 +4,6 @@ use super::{
     delta::{Deleted, Delta},
     delta_fifo::{DeltaFifo, Options, State},
     key_set::KeySet,
-    key_table::KeyHash,
 };
 use crate::{error::Result, object::ObjectKey};
 
@@ -35,7 +34,7 @@ pub struct Replace<'a, T> {
 impl<T: Clone + 'static> DeltaFifo<T> {
     /// Starts to take a list object by object.
     pub fn begin_replace(&self) -> Replace<'_, T> {
-        Replace { fifo: self, replacing: Replacing::new(&self.state.lock(), 0) }
+        Replace { fifo: self, replacing: Replacing::streamed(&self.state.lock()) }
     }
 }
 
@@ -53,7 +52,7 @@ impl<T: Clone + 'static> Replace<'_, T> {
         self.fifo.change_list(|state, options| match transformed {
             Ok(object) => replacing.item(state, options, key, object),
             Err(error) => {
-                replacing.listed.insert(state.hash(&key), &key);
+                replacing.keys.insert(state.hash(&key), &key);
                 result = Err(error);
             }
         });
@@ -72,7 +71,7 @@ impl<T: Clone + 'static> Replace<'_, T> {
         let replacing = &mut self.replacing;
         let mut result = Ok(());
         self.fifo.change_list(|state, options| {
-            replacing.listed.remove(state.hash(&key), &key);
+            replacing.keys.remove(state.hash(&key), &key);
             match transformed {
                 Ok(object) => options.delete(state, key, object),
                 Err(error) => result = Err(error),
@@ -84,7 +83,7 @@ impl<T: Clone + 'static> Replace<'_, T> {
     /// How many objects the list has so far.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.replacing.listed.len()
+        self.replacing.keys.len()
     }
 
     /// Whether the list has no object so far.
@@ -102,15 +101,22 @@ impl<T: Clone + 'static> Replace<'_, T> {
     pub fn abandon(self) {}
 }
 
-/// Which keys a list has had.
+/// Which objects a list has had.
 #[derive(Debug)]
 pub(super) struct Replacing {
-    listed: KeySet,
+    /// Marks them where they are queued, if the whole list is queued before anything is taken.
+    number: Option<u32>,
+    /// Their keys, if it is not.
+    keys: KeySet,
 }
 
 impl Replacing {
-    pub(super) fn new<T>(state: &State<T>, expected: usize) -> Self {
-        Self { listed: state.no_keys(expected) }
+    pub(super) fn whole<T>(state: &mut State<T>, objects: usize) -> Self {
+        Self { number: Some(state.begin_list(objects)), keys: state.no_keys() }
+    }
+
+    fn streamed<T>(state: &State<T>) -> Self {
+        Self { number: None, keys: state.no_keys() }
     }
 
     pub(super) fn item<T: Clone + 'static>(
@@ -121,21 +127,27 @@ impl Replacing {
         object: T,
     ) {
         let hash = state.hash(&key);
+        if self.number.is_none() {
+            self.keys.insert(hash, &key);
+        }
         let object = options.known_or(state, &key, hash, object);
-        self.listed.insert(hash, &key);
-        state.enqueue_listed(key, hash, options.listed(object));
+        let at = state.enqueue_listed(key, hash, options.listed(object));
+        if let Some(number) = self.number {
+            state.mark(at, number);
+        }
     }
 
     pub(super) fn finish<T: Clone + 'static>(self, state: &mut State<T>, options: &Options<T>) {
-        let gone = |key: &ObjectKey, hash: KeyHash| !self.listed.contains(hash, key);
-        let queued: Vec<_> = state
-            .live()
-            .filter(|(key, hash, _)| gone(key, *hash) && !cfg!(kinf_bug = "4"))
-            .map(|(key, _, object)| (key.clone(), Some(object.clone())))
-            .collect();
+        let queued = state.live().filter(|(entry, _)| {
+            let listed =
+                self.number == Some(entry.list) || self.keys.contains(entry.hash, &entry.key);
+            !listed && !cfg!(kinf_bug = "4")
+        });
+        let queued: Vec<_> =
+            queued.map(|(entry, object)| (entry.key.clone(), Some(object.clone()))).collect();
         let known = options.known_keys(state, |key| {
             let hash = state.hash(key);
-            gone(key, hash) && !state.is_queued_at(key, hash)
+            !state.is_queued_at(key, hash) && !self.keys.contains(hash, key)
         });
         let known = known.into_iter().map(|key| {
             let last = options.known_object(state, &key);

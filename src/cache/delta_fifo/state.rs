@@ -22,6 +22,8 @@ pub(in crate::cache) struct State<T> {
     pub(super) positions: KeyTable,
     pub(super) in_process: Vec<InProcess<T>>,
     next_id: u64,
+    /// How many lists there have been.
+    lists: u32,
     /// Whether the first list is complete, or something else came before one.
     populated: bool,
     /// Objects of the first list that are queued or in process.
@@ -32,12 +34,14 @@ pub(in crate::cache) struct State<T> {
     pub(super) closed: bool,
 }
 
-pub(super) struct Entry<T> {
-    pub(super) key: ObjectKey,
-    hash: KeyHash,
+pub(in crate::cache) struct Entry<T> {
+    pub(in crate::cache) key: ObjectKey,
+    pub(in crate::cache) hash: KeyHash,
     pub(super) deltas: Deltas<T>,
     /// Whether it counts towards `initial_left`.
     counted: bool,
+    /// The number of the last list that had it.
+    pub(in crate::cache) list: u32,
 }
 
 pub(super) struct InProcess<T> {
@@ -60,6 +64,7 @@ impl<T> State<T> {
             positions: KeyTable::new(),
             in_process: Vec::new(),
             next_id: 0,
+            lists: 0,
             populated: false,
             initial_left: 0,
             synced: false,
@@ -74,16 +79,30 @@ impl<T> State<T> {
     }
 
     /// The same for an object of a list, or of a deletion that it implies: those of the first count.
+    /// Where in line it is then.
     pub(in crate::cache) fn enqueue_listed(
         &mut self,
         key: ObjectKey,
         hash: KeyHash,
         delta: Delta<T>,
-    ) {
+    ) -> usize {
         let at = self.enqueue_at(key, hash, delta);
         if !self.populated && !mem::replace(&mut self.entries[at].counted, true) {
             self.initial_left += 1;
         }
+        at
+    }
+
+    /// The number of a list of so many objects that is about to be queued.
+    pub(in crate::cache) fn begin_list(&mut self, objects: usize) -> u32 {
+        self.lists = self.lists.wrapping_add(1).max(1);
+        self.entries.reserve(objects);
+        self.positions.reserve(objects);
+        self.lists
+    }
+
+    pub(in crate::cache) fn mark(&mut self, at: usize, list: u32) {
+        self.entries[at].list = list;
     }
 
     /// Where in line it is then.
@@ -94,7 +113,13 @@ impl<T> State<T> {
         }
         let at = self.entries.len();
         self.positions.insert(hash, self.base.wrapping_add(at as u32));
-        self.entries.push_back(Entry { key, hash, deltas: Deltas::new(delta), counted: false });
+        self.entries.push_back(Entry {
+            key,
+            hash,
+            deltas: Deltas::new(delta),
+            counted: false,
+            list: 0,
+        });
         at
     }
 
@@ -103,12 +128,12 @@ impl<T> State<T> {
     }
 
     /// An empty set of keys with the hashes of this queue.
-    pub(in crate::cache) fn no_keys(&self, expected: usize) -> KeySet {
-        KeySet::beside(&self.positions, expected)
+    pub(in crate::cache) fn no_keys(&self) -> KeySet {
+        KeySet::beside(&self.positions)
     }
 
     pub(super) fn take(&mut self) -> Option<Taken<T>> {
-        let Entry { key, hash, deltas, counted } = self.entries.pop_front()?;
+        let Entry { key, hash, deltas, counted, .. } = self.entries.pop_front()?;
         self.positions.remove(hash, self.base);
         self.base = self.base.wrapping_add(1);
         if self.entries.is_empty() && self.entries.capacity() > KEPT_CAPACITY {
@@ -153,11 +178,9 @@ impl<T> State<T> {
         self.positions.find(hash, is_key).map(at)
     }
 
-    /// The queued objects that are not gone, with their newest states.
-    pub(in crate::cache) fn live(&self) -> impl Iterator<Item = (&ObjectKey, KeyHash, &T)> {
-        self.entries.iter().filter_map(|Entry { key, hash, deltas, .. }| {
-            deltas.newest().live().map(|object| (key, *hash, object))
-        })
+    /// The queued objects that are not gone: where they are queued, and their newest states.
+    pub(in crate::cache) fn live(&self) -> impl Iterator<Item = (&Entry<T>, &T)> {
+        self.entries.iter().filter_map(|entry| Some((entry, entry.deltas.newest().live()?)))
     }
 
     /// What becomes of the object that a consumer works on: `None` if it works on none of this key.
