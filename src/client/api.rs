@@ -38,7 +38,8 @@ const PAGE: u32 = 500;
 ///
 /// [`Error::Api`] if the server refuses; [`Error::Transport`] if it cannot be reached;
 /// [`Error::Invalid`] if an argument cannot be part of a request. A 429 with `Retry-After` is retried
-/// for every verb, a 5xx with `Retry-After` for get, list, replace and delete.
+/// for every verb, a 5xx with `Retry-After` for get, list, replace and delete: up to ten times
+/// ([`max_retries`](crate::config::ConfigBuilder::max_retries)), within the time a call may take.
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -110,7 +111,8 @@ impl<K: Body> Api<K> {
         self
     }
 
-    /// The same in one namespace. Without it, reads are about all namespaces.
+    /// The same in one namespace. Without it, lists and watches are about all namespaces; to read or to
+    /// write one object of a namespaced resource, say which namespace it is in.
     #[must_use]
     pub fn namespace(&self, namespace: &str) -> Self {
         Self { namespace: Some(namespace.to_owned()), ..self.clone() }
@@ -251,7 +253,9 @@ impl<K: Body> Api<K> {
             request.accept = metadata_accept("PartialObjectMetadataList");
         }
         let answered = self.client.connection.open(&request, CallKind::List, &self.client.stop)?;
-        list::read(answered.body, &self.origin, &mut |object| item(object.map_err(Error::from)))
+        list::read(answered.body, &self.origin, &self.client.stop, &mut |object| {
+            item(object.map_err(Error::from))
+        })
     }
 
     /// The same, waiting for its turn: only so many lists of one client are under way at a time, so that
@@ -484,7 +488,8 @@ impl<K: Body> Api<K> {
         };
         let namespaced = self.resource.is_namespaced();
         if namespaced && self.namespace.is_none() && (name.is_some() || method == Method::Post) {
-            let text = format!("one object of {} is in a namespace: say which", target.resource);
+            let text =
+                format!("{} live in namespaces: say which with .namespace(..)", target.resource);
             return Err(Error::invalid("namespace", text));
         }
         let mut request = Request::for_resource(method, &target)?;

@@ -191,6 +191,7 @@ impl Connection {
         if bounds.deadline.is_none() {
             // A stream may last, but its head must come.
             let first = self.config.timeouts.request;
+            bounds.deadline = Instant::now().checked_add(first);
             bounds.silence = Some(bounds.silence.map_or(first, |silence| silence.min(first)));
         }
         self.transport.send(

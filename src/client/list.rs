@@ -12,6 +12,7 @@ use crate::{
     error::{DecodeError, Error, Result, Status},
     json::{scan::unescape, stream::JsonStream},
     object::{Object, Origin},
+    stop::StopToken,
 };
 
 /// What a list says besides its items.
@@ -38,6 +39,15 @@ pub struct List<K> {
     pub metadata: ListMeta,
 }
 
+impl<'a, K> IntoIterator for &'a List<K> {
+    type Item = &'a Object<K>;
+    type IntoIter = std::slice::Iter<'a, Object<K>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.iter()
+    }
+}
+
 impl<K> IntoIterator for List<K> {
     type Item = Object<K>;
     type IntoIter = std::vec::IntoIter<Object<K>>;
@@ -51,10 +61,16 @@ impl<K> IntoIterator for List<K> {
 pub(super) fn read<K>(
     body: Body,
     origin: &Arc<Origin>,
+    stop: &StopToken,
     item: &mut dyn FnMut(Result<Object<K>, DecodeError>),
 ) -> Result<ListMeta> {
     let mut stream = JsonStream::new(body);
-    let cut = cut(&mut stream, &mut |text| item(Object::ingest(origin, text)));
+    let cut = cut(&mut stream, &mut |text| {
+        // Many may have arrived that nobody wants any more.
+        stop.check().map_err(io::Error::other)?;
+        item(Object::ingest(origin, text));
+        Ok(())
+    });
     match cut {
         Ok(envelope) => metadata(&envelope, origin),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(malformed(origin, error)),
@@ -65,7 +81,10 @@ pub(super) fn read<K>(
 /// Cuts a list that comes from anywhere.
 #[cfg(feature = "_fuzz")]
 pub(crate) fn cut_list(reader: impl Read, item: &mut dyn FnMut(&[u8])) -> io::Result<Vec<u8>> {
-    cut(&mut JsonStream::new(reader), item)
+    cut(&mut JsonStream::new(reader), &mut |text| {
+        item(text);
+        Ok(())
+    })
 }
 
 /// Reads an answer to its end only to know whether it is a failure after all.
@@ -82,7 +101,10 @@ pub(super) fn discard(body: &mut Body) -> Result<()> {
 }
 
 /// Cuts the items out of a list; gives back the rest of it, with an empty array in their place.
-fn cut(stream: &mut JsonStream<impl Read>, item: &mut dyn FnMut(&[u8])) -> io::Result<Vec<u8>> {
+fn cut(
+    stream: &mut JsonStream<impl Read>,
+    item: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<Vec<u8>> {
     /// A list's own fields are small. This bounds what a server gone wrong can make of them.
     const MAX_ENVELOPE: usize = 1024 * 1024;
 
@@ -121,11 +143,14 @@ fn cut(stream: &mut JsonStream<impl Read>, item: &mut dyn FnMut(&[u8])) -> io::R
     }
 }
 
-fn cut_items(stream: &mut JsonStream<impl Read>, item: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+fn cut_items(
+    stream: &mut JsonStream<impl Read>,
+    item: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
     stream.expect(b'[')?;
     if stream.peek()? != Some(b']') {
         loop {
-            item(stream.take_value()?);
+            item(stream.take_value()?)?;
             if stream.peek()? != Some(b',') {
                 break;
             }
@@ -176,8 +201,10 @@ mod tests {
     fn cut_text(text: &str) -> io::Result<(Vec<String>, String)> {
         let mut items = Vec::new();
         let mut stream = JsonStream::new(text.as_bytes());
-        let envelope =
-            cut(&mut stream, &mut |item| items.push(String::from_utf8(item.to_vec()).unwrap()))?;
+        let envelope = cut(&mut stream, &mut |item| {
+            items.push(String::from_utf8(item.to_vec()).unwrap());
+            Ok(())
+        })?;
         Ok((items, String::from_utf8(envelope).unwrap()))
     }
 

@@ -386,6 +386,27 @@ impl LogOptions {
         self
     }
 
+    /// Only what was written in this many seconds before now.
+    #[must_use]
+    pub fn since_seconds(mut self, seconds: u32) -> Self {
+        self.since_seconds = Some(seconds);
+        self
+    }
+
+    /// Only what was written since this time, in RFC 3339.
+    #[must_use]
+    pub fn since_time(mut self, time: impl Into<String>) -> Self {
+        self.since_time = Some(time.into());
+        self
+    }
+
+    /// At most this many bytes.
+    #[must_use]
+    pub fn limit_bytes(mut self, bytes: u64) -> Self {
+        self.limit_bytes = Some(bytes);
+        self
+    }
+
     /// Only the last lines.
     #[must_use]
     pub fn tail_lines(mut self, lines: u32) -> Self {

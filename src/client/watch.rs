@@ -145,6 +145,11 @@ impl<K> Iterator for Watch<K> {
             }
             Source::Over => return None,
         };
+        if stop.is_stopped() {
+            // Before what has arrived already.
+            self.source = Source::Over;
+            return Some(Err(Error::Stopped));
+        }
         let failure = match take_frame(frames) {
             Ok(Some(frame)) => return Some(parse(frame, origin)),
             // The end of a body and the end of a connection that was shut down look alike.

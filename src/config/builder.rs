@@ -254,6 +254,10 @@ impl ConfigBuilder {
         if matches!(config.trust, Trust::Insecure) {
             log::warn!("the certificate of {} is not verified", config.server);
         }
+        let anonymous = matches!(config.credentials, Credentials::Anonymous);
+        if !config.server.https && !anonymous && !config.server.is_loopback() {
+            log::warn!("credentials are sent to {} in the clear", config.server);
+        }
         Ok(config)
     }
 }

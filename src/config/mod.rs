@@ -191,6 +191,9 @@ impl Config {
 
     /// Starts from the address of a server and nothing else.
     ///
+    /// An address without a scheme is spoken to over plain `http`, as it is by kubectl, and a token is then
+    /// sent in the clear, with a warning in the log: write `https://`.
+    ///
     /// ```
     /// use kinformer::config::Config;
     ///

@@ -1,4 +1,6 @@
-//! Running another program: interruptible, bounded in time and memory, leaving nothing behind.
+//! Running another program: interruptible, bounded in time and memory.
+//!
+//! A program that is stopped is killed and waited for. What it started itself is its own business.
 
 use std::{
     io::{self, PipeReader, PipeWriter, Read, Write},

@@ -16,7 +16,7 @@ pub(crate) struct ServerUrl {
 }
 
 /// Where a proxy is, and who we are to it.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Eq, PartialEq)]
 pub(crate) struct ProxyUrl {
     pub(crate) scheme: ProxyScheme,
     /// A name or an address, an IPv6 address without brackets.
@@ -69,6 +69,12 @@ impl ServerUrl {
         display_authority(&self.host, port)
     }
 
+    /// Whether it is on this machine, where nobody listens in.
+    pub(crate) fn is_loopback(&self) -> bool {
+        let address = self.host.parse::<std::net::IpAddr>();
+        self.host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    }
+
     fn new(https: bool, parts: Authority<'_>) -> Result<Self, String> {
         if parts.userinfo.is_some() {
             return Err("a user name in a server's address is not supported".into());
@@ -82,6 +88,13 @@ impl fmt::Display for ServerUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.https { "https" } else { "http" };
         write!(f, "{scheme}://{}{}", self.authority(), self.prefix)
+    }
+}
+
+/// Without the user's name, which some proxies take for a key.
+impl fmt::Debug for ProxyUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {}", self.scheme, display_authority(&self.host, Some(self.port)))
     }
 }
 

@@ -43,7 +43,6 @@ impl From<Value> for DynamicObject {
 ///
 /// [`Client::metadata`](crate::Client::metadata) asks the server to leave out the rest.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[non_exhaustive]
 pub struct PartialObjectMetadata {
     /// The metadata.
     pub metadata: Metadata,
@@ -52,10 +51,24 @@ pub struct PartialObjectMetadata {
 /// The metadata that every object has, as plain data.
 ///
 /// For what an [`Object`](crate::Object) says without decoding, see its methods; this is for types
-/// of your own. With the feature `k8s-openapi`, its `ObjectMeta` does the same with typed times.
+/// of your own, to be read and to be made:
+///
+/// ```
+/// use kinformer::Metadata;
+///
+/// #[derive(serde::Deserialize, serde::Serialize)]
+/// struct Widget { metadata: Metadata, size: u32 }
+/// kinformer::resource!(Widget, "example.com/v1", "Widget", "widgets");
+///
+/// let widget = Widget { metadata: Metadata { name: "a".into(), ..Metadata::default() }, size: 3 };
+/// # fn create(client: &kinformer::Client, widget: &Widget) -> kinformer::Result<()> {
+/// client.api::<Widget>().namespace("default").create(widget)?;
+/// # Ok(()) }
+/// ```
+///
+/// With the feature `k8s-openapi`, its `ObjectMeta` does the same with typed times.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
 #[doc(alias = "ObjectMeta")]
 pub struct Metadata {
     /// The name, unique among the objects of a kind in a namespace.
@@ -99,7 +112,6 @@ pub struct Metadata {
 /// An object that another one belongs to.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
 pub struct OwnerReference {
     /// `v1` or `group/version`.
     pub api_version: String,

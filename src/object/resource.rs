@@ -19,7 +19,7 @@ impl<T: DeserializeOwned + Send + Sync + 'static> Body for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say which Kubernetes resource it stands for",
     note = "for a type of your own: kinformer::resource!(Widget, \"example.com/v1\", \"Widget\", \"widgets\");",
-    note = "for a resource known only at run time: Client::dynamic, Client::api_for or informer_for"
+    note = "for a resource known only at run time: Client::dynamic, Client::api_for, ListWatch::of_resource"
 )]
 pub trait Resource: Body {
     /// Group, version, kind, plural and scope.
@@ -46,14 +46,14 @@ pub trait Resource: Body {
 /// ```
 #[macro_export]
 macro_rules! resource {
-    ($type:ty, $api_version:expr, $kind:expr, $plural:expr) => {
+    ($type:ty, $api_version:expr, $kind:expr, $plural:expr $(,)?) => {
         impl $crate::Resource for $type {
             fn api_resource() -> $crate::ApiResource {
                 $crate::ApiResource::namespaced($api_version, $kind, $plural)
             }
         }
     };
-    ($type:ty, $api_version:expr, $kind:expr, $plural:expr, cluster) => {
+    ($type:ty, $api_version:expr, $kind:expr, $plural:expr, cluster $(,)?) => {
         impl $crate::Resource for $type {
             fn api_resource() -> $crate::ApiResource {
                 $crate::ApiResource::cluster($api_version, $kind, $plural)

@@ -229,9 +229,9 @@ impl Body {
         Ok(all)
     }
 
-    /// Changes how long the server may be silent from now on.
+    /// Lets it last from now on, as long as the server is not silent for longer than this.
     pub(crate) fn set_silence(&mut self, silence: Option<Duration>) {
-        let bounds = Bounds { silence, ..self.call.bounds.clone() };
+        let bounds = Bounds { silence, deadline: None, ..self.call.bounds.clone() };
         self.call = Call::with(bounds, 0, None);
     }
 
@@ -395,6 +395,13 @@ struct Connection {
     stream: Stream,
     buffers: LazyBuffers,
     output_size: usize,
+    /// Why sending failed: told if there is no answer to read.
+    hung_up: Option<io::Error>,
+}
+
+/// The other side does not read any more.
+fn is_hang_up(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 impl Connector for Dialer {
@@ -412,6 +419,7 @@ impl Connector for Dialer {
             stream,
             buffers: LazyBuffers::new(INPUT_BUFFER, OUTPUT_BUFFER),
             output_size: OUTPUT_BUFFER,
+            hung_up: None,
         }))
     }
 }
@@ -439,8 +447,11 @@ impl Wire for Connection {
         let call = Call::current()?;
         let authorization = call.progress.lock().authorization.take();
         let output = &self.buffers.output()[..amount];
-        match authorization {
-            None => self.stream.write_all(output, &call.bounds)?,
+        if self.hung_up.is_some() {
+            return Ok(());
+        }
+        let sent = match authorization {
+            None => self.stream.write_all(output, &call.bounds),
             // The first output of a call starts with the request line. The credential joins here and
             // not sooner because ureq writes the heads it makes to the log.
             Some(value) => {
@@ -449,8 +460,13 @@ impl Wire for Connection {
                 let (line, rest) = output.split_at(line);
                 let head =
                     [line, b"authorization: ", value.expose().as_bytes(), b"\r\n", rest].concat();
-                self.stream.write_all(&head, &call.bounds)?;
+                self.stream.write_all(&head, &call.bounds)
             }
+        };
+        match sent {
+            // A server that does not want the rest of a body says why before it hangs up.
+            Err(error) if is_hang_up(&error) => self.hung_up = Some(error),
+            sent => sent?,
         }
         Ok(())
     }
@@ -458,7 +474,15 @@ impl Wire for Connection {
     fn await_input(&mut self, _: NextTimeout) -> Result<bool, ureq::Error> {
         let call = Call::current()?;
         call.expect_response();
-        let read = self.stream.read(self.buffers.input_append_buf(), &call.bounds)?;
+        let read = self.stream.read(self.buffers.input_append_buf(), &call.bounds);
+        let read = match (read, self.hung_up.take()) {
+            (Ok(read), hung_up) if read > 0 => {
+                self.hung_up = hung_up;
+                read
+            }
+            (_, Some(error)) => return Err(error.into()),
+            (read, None) => read?,
+        };
         self.buffers.input_appended(read);
         if call.progress.lock().phase == Phase::Response && self.is_foreign() {
             let text = "what answers there speaks TLS: the address should begin with https";
@@ -469,7 +493,7 @@ impl Wire for Connection {
     }
 
     fn is_open(&mut self) -> bool {
-        self.stream.is_reusable()
+        self.hung_up.is_none() && self.stream.is_reusable()
     }
 
     fn is_tls(&self) -> bool {

@@ -150,6 +150,9 @@ impl Socket {
 /// sent is not acknowledged: either way a peer that vanished is noticed after `limit`.
 fn detect_dead_peer(socket: &socket2::Socket, limit: Duration) -> io::Result<()> {
     const PROBES: u32 = 4;
+    /// What the kernel takes.
+    const MOST: Duration = Duration::from_secs(32_000);
+    let limit = limit.min(MOST);
     let interval = (limit / (2 * PROBES)).max(Duration::from_secs(1));
     let idle = limit.saturating_sub(interval * PROBES).max(Duration::from_secs(1));
     let keepalive = TcpKeepalive::new().with_time(idle).with_interval(interval);
