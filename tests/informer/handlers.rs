@@ -208,9 +208,8 @@ fn a_handler_that_takes_its_time_delays_nobody_else_and_its_backlog_can_be_read(
 fn calls_of_one_handler_never_overlap() {
     let source = Source::new();
     let informer = source.informer().build().unwrap();
-    let inside = Arc::new(AtomicUsize::new(0));
-    let most = Arc::new(AtomicUsize::new(0));
-    let (now, ever) = (inside.clone(), most.clone());
+    let (now, most) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let ever = most.clone();
     let registration = informer
         .on_event(move |_| {
             ever.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);

@@ -151,8 +151,10 @@ struct Inner {
     resource: ApiResource,
     state: Mutex<State>,
     lists: AtomicUsize,
-    on_list: Box<dyn Fn(&StopToken) -> Result<()> + Send + Sync>,
+    on_list: OnList,
 }
+
+type OnList = Box<dyn Fn(&StopToken) -> Result<()> + Send + Sync>;
 
 #[derive(Default)]
 struct State {
