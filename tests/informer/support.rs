@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 /// Long enough for what must not happen to have happened.
-pub(crate) const A_WHILE: Duration = Duration::from_millis(100);
+const A_WHILE: Duration = Duration::from_millis(100);
 
 pub(crate) type Informer = SharedInformer<ConfigMap>;
 
