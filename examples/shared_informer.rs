@@ -21,7 +21,7 @@ fn main() -> Result<()> {
     let second = pods
         .handlers()
         .on_add(|pod, initial| {
-            println!("second: {pod} is {}", if initial { "there" } else { "new" })
+            println!("second: {pod} is {}", if initial { "there" } else { "new" });
         })
         .on_delete(|deleted| println!("second: {:?} is gone", deleted.object().map(Object::name)));
     let second = pods.add_event_handler(second)?;

@@ -113,6 +113,6 @@ impl<K: 'static> Objects<Object<K>> for View {
 impl<K: 'static> Indexers<Object<K>> {
     /// The same functions for objects whose type is not known: each gets its object as a `K`.
     pub(crate) fn erase(self) -> Indexers<Object<DynamicObject>> {
-        self.map_object(|object| object.cast::<K>())
+        self.map_object(Object::cast)
     }
 }

@@ -254,7 +254,7 @@ impl<K: Body> Api<K> {
         }
         let answered = self.client.connection.open(&request, CallKind::List, &self.client.stop)?;
         list::read(answered.body, &self.origin, &self.client.stop, &mut |object| {
-            item(object.map_err(Error::from))
+            item(object.map_err(Error::from));
         })
     }
 

@@ -40,6 +40,14 @@ pub struct Bookmark {
     pub initial_events_end: bool,
 }
 
+impl Bookmark {
+    /// A bookmark for a source of your own.
+    #[must_use]
+    pub fn new(resource_version: impl Into<String>, initial_events_end: bool) -> Self {
+        Self { resource_version: resource_version.into(), initial_events_end }
+    }
+}
+
 /// Events from the server, as they happen.
 ///
 /// Ends when the server ends the watch, which it does from time to time: go on from the last resource

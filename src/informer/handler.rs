@@ -35,9 +35,9 @@ impl<K> Event<K> {
     #[must_use]
     pub fn key(&self) -> &ObjectKey {
         match self {
-            Self::Added { object, .. } => object.key(),
-            Self::Updated { new, .. } => new.key(),
-            Self::Deleted(Deleted::Known(object)) => object.key(),
+            Self::Added { object, .. }
+            | Self::Updated { new: object, .. }
+            | Self::Deleted(Deleted::Known(object)) => object.key(),
             Self::Deleted(Deleted::FinalStateUnknown { key, .. }) => key,
         }
     }
@@ -222,10 +222,14 @@ impl<K: 'static> EventHandler<K> for Box<dyn EventHandler<K>> {
 #[doc(alias = "ResourceEventHandlerDetailedFuncs")]
 #[must_use]
 pub struct HandlerFuncs<K> {
-    add: Option<Box<dyn FnMut(Object<K>, bool) + Send>>,
-    update: Option<Box<dyn FnMut(Object<K>, Object<K>) + Send>>,
-    delete: Option<Box<dyn FnMut(Deleted<Object<K>>) + Send>>,
+    add: Option<OnAdd<K>>,
+    update: Option<OnUpdate<K>>,
+    delete: Option<OnDelete<K>>,
 }
+
+type OnAdd<K> = Box<dyn FnMut(Object<K>, bool) + Send>;
+type OnUpdate<K> = Box<dyn FnMut(Object<K>, Object<K>) + Send>;
+type OnDelete<K> = Box<dyn FnMut(Deleted<Object<K>>) + Send>;
 
 impl<K> HandlerFuncs<K> {
     /// A handler that does nothing yet.

@@ -129,7 +129,7 @@ impl Listener {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => log::warn!("handler {}: {}", self.name, describe(&error)),
                 Err(panic) => {
-                    log::error!("handler {} panicked: {}", self.name, panic_text(&*panic))
+                    log::error!("handler {} panicked: {}", self.name, panic_text(&*panic));
                 }
             }
             if backlog > KEPT_CAPACITY && started.elapsed() > SLOW {

@@ -539,23 +539,16 @@ impl Owner {
             // It has nothing left to do; a panic in it has been noted.
             let _ = thread.join();
         }
-        let listeners = core.processor.stop();
-        if !ended {
-            let text = format!("{} is still busy applying a change", core.name);
-            return Err(Error::invalid("shutdown", text));
+        let mut late = if ended { Vec::new() } else { vec!["applying a change".to_owned()] };
+        for listener in core.processor.stop() {
+            if role != Role::Handler && listener.join(deadline).is_err() {
+                late.push(format!("in handler {}", listener.name));
+            }
         }
-        if role == Role::Handler {
-            return Ok(());
-        }
-        let late: Vec<_> = listeners
-            .into_iter()
-            .filter(|listener| listener.join(deadline).is_err())
-            .map(|listener| listener.name.clone())
-            .collect();
         if late.is_empty() {
             return Ok(());
         }
-        let text = format!("still in a handler of {}: {}", core.name, late.join(", "));
+        let text = format!("{} is still {}", core.name, late.join(", "));
         Err(Error::invalid("shutdown", text))
     }
 }

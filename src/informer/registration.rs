@@ -52,7 +52,6 @@ impl Registration {
     }
 
     /// Keeps the handler for as long as the guard.
-    #[must_use]
     pub fn guard(self) -> RegistrationGuard {
         RegistrationGuard(self)
     }

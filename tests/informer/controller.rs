@@ -133,7 +133,7 @@ fn a_stop_before_the_run_ends_it_at_once() {
     let stop = StopToken::new();
     stop.stop();
     controller.run(&stop).unwrap();
-    assert!(!controller.has_synced());
+    assert!(!controller.has_synced() && source.lists() == 0);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn the_process_function_and_the_error_handler_may_end_the_controller() {
 
     let (send, receive) = mpsc::channel();
     let own = running.clone();
-    let failing = Source::with(|_| Err(kinformer::labels::parse("(").unwrap_err().into()));
+    let failing = Source::with(|_| Err(kinformer::labels::parse("(").unwrap_err()));
     let controller = Controller::builder(failing, queue(), |_| Ok(())).backoff(quick());
     let controller = controller.on_error(move |_| {
         if let Some(running) = own.lock().take() {

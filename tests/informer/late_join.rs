@@ -114,8 +114,7 @@ fn join(informer: &crate::support::Informer, problems: &Arc<Mutex<Vec<String>>>)
             let known = copy.contains_key(&name);
             let fits = match &event {
                 Event::Added { initial, .. } => {
-                    let in_order =
-                        !(*initial && initial_over) && (!*initial || seen.insert(name.clone()));
+                    let in_order = !initial || (!initial_over && seen.insert(name.clone()));
                     initial_over |= !initial;
                     !known && in_order
                 }

@@ -1,6 +1,7 @@
 //! Informers and controllers, on the embedded server or on a source that a test controls.
 
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
+#![allow(clippy::disallowed_methods, reason = "threads that are users of informers")]
 
 mod controller;
 mod filtering;

@@ -79,12 +79,9 @@ fn remove_waits_for_the_call_that_is_under_way() {
     source.put("a", "1");
     source.put("b", "1");
     inside.recv_timeout(LIMIT).unwrap();
-    let removing = std::thread::spawn({
-        let returned = returned.clone();
-        move || {
-            registration.remove();
-            returned.load(Ordering::SeqCst)
-        }
+    let removing = std::thread::spawn(move || {
+        registration.remove();
+        returned.load(Ordering::SeqCst)
     });
     wait_until("it is off the list", || informer.status().handlers.is_empty());
     assert!(!removing.is_finished(), "the call has not returned");

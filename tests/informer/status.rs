@@ -122,6 +122,7 @@ fn a_status_counts_and_dates() {
     wait_until("watching", || informer.status().doing == Doing::Watching);
     let version = put(&server, "a", "2");
     assert_eq!(events.sorted(3).len(), 3);
+    wait_until("an age", || informer.status().last_event_age.is_some());
     let status = informer.status();
     assert_eq!((status.objects, status.lists, status.watches), (2, 1, 1));
     assert_eq!((status.resource.as_str(), status.has_synced), ("configmaps", true));

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 /// Long enough for what must not happen to have happened.
-pub(crate) const A_WHILE: Duration = Duration::from_millis(100);
+const A_WHILE: Duration = Duration::from_millis(100);
 
 pub(crate) type Informer = SharedInformer<ConfigMap>;
 
@@ -151,8 +151,10 @@ struct Inner {
     resource: ApiResource,
     state: Mutex<State>,
     lists: AtomicUsize,
-    on_list: Box<dyn Fn(&StopToken) -> Result<()> + Send + Sync>,
+    on_list: OnList,
 }
+
+type OnList = Box<dyn Fn(&StopToken) -> Result<()> + Send + Sync>;
 
 #[derive(Default)]
 struct State {

@@ -85,7 +85,7 @@ fn an_object_that_the_transform_fails_on_is_left_out_and_reported() {
     let informer = source
         .informer()
         .transform(|map: &mut ConfigMap| match map.metadata.name.as_deref() {
-            Some("bad") => Err(kinformer::labels::parse("((").unwrap_err().into()),
+            Some("bad") => Err(kinformer::labels::parse("((").unwrap_err()),
             _ => Ok(()),
         })
         .on_error(move |error: &Error| {
