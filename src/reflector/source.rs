@@ -1,9 +1,9 @@
 //! Where objects come from.
 
-use std::sync::Arc;
+use std::{iter, sync::Arc};
 
 use crate::{
-    client::{Api, Client, ListMeta, ListOptions, Watch},
+    client::{Api, Bookmark, Client, ListMeta, ListOptions, Watch, WatchEvent},
     error::Result,
     object::{ApiResource, Body, DynamicObject, Object, Resource, Shape},
     stop::StopToken,
@@ -131,7 +131,17 @@ impl<K: Body> ListerWatcher<K> for ListWatch<K> {
     }
 
     fn watch(&self, options: &ListOptions, stop: &StopToken) -> Result<Watch<K>> {
-        self.api.with_stop(stop).watch(&self.tweaked(options))
+        let options = self.tweaked(options);
+        let watch = self.api.with_stop(stop).watch(&options)?;
+        if options.send_initial_events == Some(true) && options.selects_nothing() {
+            // Nobody was asked, so nobody says that this was all.
+            let all = WatchEvent::Bookmark(Bookmark {
+                resource_version: String::new(),
+                initial_events_end: true,
+            });
+            return Ok(Watch::from_events(iter::once(Ok(all)).chain(watch)));
+        }
+        Ok(watch)
     }
 
     fn streams_lists(&self) -> bool {

@@ -1,8 +1,14 @@
 //! Reflectors on the embedded server: what is on the wire, and what faults do to it.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use kinformer::testing::{ApiServer, Fault, Moment, StatusFault, StatusForm, Verb, When};
+use kinformer::{
+    cache::{DeltaFifo, meta_namespace_key},
+    testing::{ApiServer, Fault, Moment, StatusFault, StatusForm, Verb, When},
+};
 
 use crate::{
     mirror::{Mirror, delete, is_list, lists, put, queries},
@@ -415,4 +421,29 @@ fn an_object_that_does_not_fit_its_type_is_there_all_the_same_and_says_so_by_its
     assert!(odd.get().unwrap_err().to_string().contains("default/a"));
     assert!(mirror.store.get_by_key("default/b").unwrap().cast::<ConfigMap>().get().is_ok());
     assert_eq!(mirror.errors(), [""; 0]);
+}
+
+#[test]
+fn a_selector_that_matches_nothing_is_in_sync_at_once_and_asks_for_nothing() {
+    use kinformer::{Client, DynamicObject, ListWatch, Object, Reflector, StopToken, labels};
+    for streamed in [true, false] {
+        let server = server();
+        let client = Client::new(server.config()).unwrap();
+        let source =
+            ListWatch::<DynamicObject>::of_resource(&client, &crate::support::config_maps(), None)
+                .tweak(|options| options.labels = labels::nothing());
+        let fifo = DeltaFifo::<Object>::new(meta_namespace_key);
+        let fifo = Arc::new(fifo);
+        let reflector = Reflector::builder(source, fifo.clone())
+            .streamed_lists(streamed)
+            .backoff(no_pause())
+            .build();
+        let stop = StopToken::new();
+        let running = stop.clone();
+        let thread = std::thread::spawn(move || reflector.run(&running));
+        eventually("sync", || fifo.has_synced());
+        stop.stop();
+        thread.join().unwrap();
+        assert_eq!(queries(&server), [""; 0]);
+    }
 }
