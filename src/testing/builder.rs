@@ -108,7 +108,7 @@ impl ApiServerBuilder {
     /// # Errors
     /// If the address cannot be listened on, or no certificate can be made.
     pub fn start(self) -> io::Result<ApiServer> {
-        let listener = TcpListener::bind(self.listen)?;
+        let listener = Arc::new(TcpListener::bind(self.listen)?);
         let address = listener.local_addr()?;
         let certificates = if self.tls { Some(Arc::new(Certificates::new()?)) } else { None };
         let settings = Settings {
@@ -119,13 +119,14 @@ impl ApiServerBuilder {
         };
         let shared = Arc::new(Shared::new(settings, self.history));
         preset(&shared)?;
+        let listening = Arc::downgrade(&listener);
         let accept = {
             let (shared, certificates) = (shared.clone(), certificates.clone());
             thread::spawn("api:accept", move || {
-                http::accept(&shared, &listener, certificates.as_ref());
+                http::accept(&shared, listener, certificates.as_ref());
             })?
         };
-        Ok(ApiServer::running(shared, address, certificates, accept))
+        Ok(ApiServer::running(shared, address, listening, certificates, accept))
     }
 }
 

@@ -1,8 +1,9 @@
 //! A Kubernetes API server inside the process, for testing what talks to one.
 //!
 //! [`ApiServer`] is a small real server: it listens on a loopback port, over HTTP or HTTPS, and
-//! kubectl, client-go, kube-rs and this crate work on it unchanged. There is no cluster behind it,
-//! so nothing is scheduled and nothing runs; what a test puts in is what is there.
+//! client-go, kube-rs, this crate and kubectl talk to it as they are, in JSON (see below for what
+//! that leaves out). There is no cluster behind it, so nothing is scheduled and nothing runs; what a
+//! test puts in is what is there.
 //!
 //! ```
 //! use kinformer::testing::{ApiServer, Fault, Verb, When};
@@ -31,7 +32,7 @@
 //! - One revision counter and one bounded history for everything, so that lists, pages and watches
 //!   of the past are exact, and 410 comes when the history no longer reaches back.
 //! - Streamed lists (`sendInitialEvents`), bookmarks, selectors with their ADDED and DELETED
-//!   transitions, `resourceVersion` and `resourceVersionMatch` in all their meanings.
+//!   transitions, `resourceVersion` with `Exact` and `NotOlderThan` and without.
 //! - `metadata` as a server keeps it; status and scale as resources of their own; finalizers,
 //!   owners, namespaces and their content (all of it settled within the request, see below); pods
 //!   are bound and evicted, and have logs.
@@ -49,8 +50,11 @@
 //! - **Everybody may do everything**, with the one token there may be: see
 //!   [`ApiServerBuilder::token`].
 //! - **JSON and YAML only.** Protobuf bodies are answered with 415; clients that prefer protobuf in
-//!   their `Accept` header and take JSON, too, get JSON. kubectl's shorthands that send protobuf
-//!   (`kubectl create configmap NAME`) need `--dry-run=client -o yaml | kubectl create -f -`.
+//!   their `Accept` header and take JSON, too, get JSON. kubectl's commands with Go types of their
+//!   own send protobuf and fail: `kubectl create namespace`, `create configmap` and the like, for
+//!   which there is `--dry-run=client -o yaml | kubectl create -f -`, and `kubectl auth can-i`.
+//!   `kubectl explain` finds no fields of built-in kinds.
+//! - **Objects are at most 100 levels deep** (422) and 3 MiB large (413), whatever they grew by.
 //! - Dependents of an owner that never existed are not collected. There is no `exec`, `attach`,
 //!   `port-forward` or proxy: 501.
 //! - A pod's log is the text of its annotation `testing.kinformer/log`, or three lines; followed,
@@ -86,6 +90,7 @@ mod faults;
 mod fixtures;
 mod http;
 mod kinds;
+mod limits;
 mod patch;
 mod random;
 mod read;

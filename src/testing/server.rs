@@ -2,8 +2,8 @@
 
 use std::{
     fmt, io,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
-    sync::{Arc, atomic::Ordering},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Weak, atomic::Ordering},
     thread::JoinHandle,
     time::Duration,
 };
@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::{
+    StopToken,
     config::Config,
     testing::{
         builder::ApiServerBuilder,
@@ -36,7 +37,10 @@ use crate::{
 pub struct ApiServer {
     shared: Arc<Shared>,
     address: SocketAddr,
+    /// Gone as soon as no connections are taken any more.
+    listener: Weak<TcpListener>,
     certificates: Option<Arc<Certificates>>,
+    /// Locked by a stop until the last of them has ended.
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -53,10 +57,11 @@ impl ApiServer {
     pub(super) fn running(
         shared: Arc<Shared>,
         address: SocketAddr,
+        listener: Weak<TcpListener>,
         certificates: Option<Arc<Certificates>>,
         accept: JoinHandle<()>,
     ) -> Self {
-        Self { shared, address, certificates, threads: Mutex::new(vec![accept]) }
+        Self { shared, address, listener, certificates, threads: Mutex::new(vec![accept]) }
     }
 
     /// Settings to start a server with.
@@ -181,16 +186,28 @@ impl ApiServer {
 
     /// Stops the server and waits for its threads, which are interrupted. Dropping it does the
     /// same.
+    ///
+    /// Several threads may stop it at once: each of them waits.
     pub fn stop(&self) {
         self.shared.stop();
-        let threads = std::mem::take(&mut *self.threads.lock());
-        if !threads.is_empty() {
-            // The accepting thread is blocked in the kernel: a connection wakes it.
-            let _ = TcpStream::connect_timeout(&reachable(self.address), Duration::from_secs(1));
-        }
-        for thread in threads {
+        let mut threads = self.threads.lock();
+        self.stop_listening();
+        for thread in threads.drain(..) {
             // A thread that panicked has ended, too.
             let _ = thread.join();
+        }
+    }
+
+    /// Wakes the thread that accepts connections, which is blocked in the kernel.
+    fn stop_listening(&self) {
+        while let Some(listener) = self.listener.upgrade() {
+            // On Linux that is enough, and takes no file descriptor: there may be none left.
+            if socket2::SockRef::from(&*listener).shutdown(Shutdown::Both).is_ok() {
+                return;
+            }
+            drop(listener);
+            let _ = TcpStream::connect_timeout(&reachable(self.address), Duration::from_secs(1));
+            let _ = StopToken::new().wait_timeout(Duration::from_millis(5));
         }
     }
 

@@ -91,6 +91,7 @@ fn limits_and_nonsense_are_answered_and_the_connection_closed() {
         ("GET / HTTP/3\r\n\r\n", 505),
         ("GET / HTTP/1.1\r\nbad header\r\n\r\n", 400),
         ("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
         ("POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
         ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 400),
         ("POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", 501),
@@ -103,6 +104,19 @@ fn limits_and_nonsense_are_answered_and_the_connection_closed() {
         assert_eq!(answer.code, code, "{}", &request[..request.len().min(60)]);
         assert_eq!(answer.header("connection"), Some("close"));
         assert!(http.head().is_none());
+    }
+}
+
+#[test]
+fn a_client_that_sends_too_much_gets_to_read_why() {
+    let server = ApiServer::start().unwrap();
+    for megabytes in [4, 40] {
+        let body = vec![b'x'; megabytes << 20];
+        let answer = Http::connect(&server).ask("POST", MAPS, "", &body);
+        assert_eq!((answer.code, answer.header("connection")), (413, Some("close")));
+        let status = answer.json();
+        assert_eq!((&status["kind"], &status["code"]), (&json!("Status"), &json!(413)));
+        assert_eq!(status["reason"], "RequestEntityTooLarge");
     }
 }
 

@@ -123,6 +123,16 @@ fn an_expired_token_is_410_with_a_token_to_go_on_from() {
 }
 
 #[test]
+fn a_token_from_the_future_is_refused() {
+    let server = server_with(&["a", "b"]);
+    let other = server_with(&["a", "b", "c", "d"]);
+    let (_, page) = get(&other, &format!("{MAPS}?limit=1"));
+    let token = page["metadata"]["continue"].as_str().unwrap();
+    let (code, status) = get(&server, &format!("{MAPS}?limit=1&continue={token}"));
+    assert_eq!((code, &status["reason"]), (400, &json!("BadRequest")));
+}
+
+#[test]
 fn zero_ignores_the_limit_and_exact_reads_the_past() {
     let server = server_with(&["a", "b"]);
     let past = server.resource_version();
@@ -136,8 +146,16 @@ fn zero_ignores_the_limit_and_exact_reads_the_past() {
     assert_eq!(list["metadata"]["resourceVersion"], past);
     let legacy = format!("{MAPS}?resourceVersion={past}&limit=10");
     assert_eq!(names(&get(&server, &legacy).1), ["a", "b"], "a limit makes it exact");
+    let paged = format!("{not_older}&resourceVersionMatch=NotOlderThan&limit=2");
+    let (_, page) = get(&server, &paged);
+    assert_eq!(page["metadata"]["resourceVersion"], server.resource_version());
+    assert_eq!(
+        (names(&page), &page["metadata"]["remainingItemCount"]),
+        (vec!["a", "b"], &json!(1))
+    );
     server.compact();
     assert_eq!(get(&server, &exact).0, 410);
+    assert_eq!(get(&server, &paged).0, 200, "whatever is there now is not older");
 }
 
 #[test]

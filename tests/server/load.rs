@@ -136,6 +136,40 @@ fn no_thread_is_left_behind() {
     eventually("their sockets, too", || files() <= before + 1);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn stopping_takes_no_file_descriptor_and_everybody_waits() {
+    // In a process of its own, where nobody else needs one.
+    if std::env::var_os("KINFORMER_ALONE").is_none() {
+        let test = "load::stopping_takes_no_file_descriptor_and_everybody_waits";
+        let command = format!("ulimit -n 200; exec \"$0\" {test} --exact --nocapture");
+        let output = std::process::Command::new("sh")
+            .args(["-c".as_ref(), command.as_ref(), std::env::current_exe().unwrap().as_os_str()])
+            .env("KINFORMER_ALONE", "1")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let server = ApiServer::start().unwrap();
+    let watches: Vec<Watch> =
+        (0..30).map(|_| Watch::start(&server, &format!("{MAPS}?watch=1"))).collect();
+    let files: Vec<fs::File> =
+        std::iter::from_fn(|| fs::File::open("/dev/null").ok()).take(1000).collect();
+    assert!(files.len() < 200, "none is left");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                server.stop();
+                assert_eq!(server.connections(), 0, "every connection's thread has ended");
+            });
+        }
+    });
+    drop(files);
+    assert_eq!(api_threads(), 0);
+    drop(watches);
+}
+
 #[test]
 fn whatever_comes_in_the_server_answers_or_hangs_up() {
     let server = ApiServer::builder().control(true).start().unwrap();

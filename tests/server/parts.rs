@@ -87,7 +87,7 @@ fn a_log_has_lines_and_can_be_followed() {
     while !seen.contains("line 5") {
         seen.push_str(std::str::from_utf8(&follow.http.chunk().unwrap()).unwrap());
     }
-    assert!(seen.starts_with("one\ntwo\nthree\np line 4\n"), "{seen}");
+    assert!(seen.starts_with("one\ntwo\nthree\np main line 4\n"), "{seen}");
     server.delete("v1", "Pod", "default/p").unwrap();
     while !follow.http.chunk().unwrap().is_empty() {}
 }

@@ -195,6 +195,18 @@ fn a_watch_ends_in_peace_when_its_time_is_up() {
 }
 
 #[test]
+fn times_that_no_clock_reaches_never_come() {
+    let server = ApiServer::builder().bookmark_interval(Duration::MAX).start().unwrap();
+    for seconds in [u64::MAX, i64::MAX.unsigned_abs()] {
+        let target = format!("{MAPS}&allowWatchBookmarks=1&timeoutSeconds={seconds}");
+        let mut watch = Watch::start(&server, &target);
+        let name = format!("n{seconds}");
+        server.create(labelled(&name, "x")).unwrap();
+        while watch.next().expect("an event")["object"]["metadata"]["name"] != *name {}
+    }
+}
+
+#[test]
 fn a_last_bookmark_comes_before_the_time_is_up() {
     let server = ApiServer::start().unwrap();
     let target = format!("{MAPS}&timeoutSeconds=3&allowWatchBookmarks=true");

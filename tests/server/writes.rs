@@ -2,7 +2,7 @@ use kinformer::testing::ApiServer;
 use serde_json::{Value, json};
 
 use crate::{
-    client::{Http, ask, get},
+    client::{Http, ask, get, patch},
     lists::map,
 };
 
@@ -299,6 +299,56 @@ fn yaml_bodies_are_read() {
     let body = b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: yaml\ndata:\n  k: v\n";
     let answer = Http::connect(&server).ask("POST", MAPS, headers, body);
     assert_eq!((answer.code, &answer.json()["data"]["k"]), (201, &json!("v")));
+}
+
+fn deep_pod(levels: usize) -> Value {
+    let deep = (0..levels).fold(json!({}), |inside, _| json!({ "a": inside }));
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "deep"},
+        "spec": {"containers": [{"name": "c", "image": "i"}], "x": deep}})
+}
+
+#[test]
+fn what_is_stored_can_be_read_again_however_deep_it_is() {
+    const PODS: &str = "/api/v1/namespaces/default/pods";
+    const POD: &str = "/api/v1/namespaces/default/pods/deep";
+    let server = ApiServer::start().unwrap();
+    for levels in [98, 121, 123] {
+        let (code, status) = ask(&server, "POST", PODS, &deep_pod(levels));
+        assert_eq!((code, &status["reason"]), (422, &json!("Invalid")), "{levels}");
+        assert!(status["message"].as_str().unwrap().contains("100 levels"), "{status}");
+    }
+    let (code, stored) = ask(&server, "POST", PODS, &deep_pod(97));
+    assert_eq!(code, 201);
+    assert_eq!(ask(&server, "PUT", POD, &stored).0, 200, "with its managers, which are deeper");
+    assert_eq!(ask(&server, "PUT", POD, &deep_pod(98)).0, 422);
+    let further = json!({"spec": deep_pod(98)["spec"]});
+    assert_eq!(patch(&server, POD, "merge-patch+json", &further).0, 422);
+    assert_eq!(patch(&server, POD, "strategic-merge-patch+json", &further).0, 422);
+    let applied = format!("{POD}?fieldManager=m&force=true");
+    assert_eq!(patch(&server, &applied, "apply-patch+yaml", &deep_pod(98)).0, 422);
+    let copy = json!([{"op": "copy", "from": "/spec/x", "path": "/spec/x/a"}]);
+    assert_eq!(patch(&server, POD, "json-patch+json", &copy).0, 422);
+    let label = json!({"metadata": {"labels": {"a": "b"}}});
+    assert_eq!(patch(&server, POD, "merge-patch+json", &label).0, 200);
+    assert_eq!(get(&server, POD).1["spec"]["x"], deep_pod(97)["spec"]["x"]);
+    assert_eq!(ask(&server, "DELETE", POD, &Value::Null).1["metadata"]["name"], "deep");
+}
+
+#[test]
+fn an_object_does_not_grow_beyond_what_a_request_may_bring() {
+    let server = ApiServer::start().unwrap();
+    server.create(map("m")).unwrap();
+    let target = format!("{MAPS}/m");
+    let grow = |key: &str| json!({"data": {key: "x".repeat(2_000_000)}});
+    assert_eq!(patch(&server, &target, "merge-patch+json", &grow("a")).0, 200);
+    let (code, status) = patch(&server, &target, "merge-patch+json", &grow("b"));
+    assert_eq!((code, &status["reason"]), (413, &json!("RequestEntityTooLarge")));
+    let copies: Vec<Value> = (0..2)
+        .map(|n| json!({"op": "copy", "from": "/data/a", "path": format!("/data/c{n}")}))
+        .collect();
+    let (code, status) = patch(&server, &target, "json-patch+json", &json!(copies));
+    assert_eq!((code, &status["reason"]), (413, &json!("RequestEntityTooLarge")));
+    assert!(get(&server, &target).1["data"].get("c0").is_none(), "all or nothing");
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::{
     testing::{
         failure,
         faults::{Facts, Plan, WatchScript},
+        limits,
         read::ListOptions,
         routes::{self, ResourcePath, Verb},
         shared::Shared,
@@ -28,17 +29,21 @@ pub(super) fn serve(shared: &Arc<Shared>, id: u64, wire: &mut Wire) {
         let request = match Request::read(wire) {
             Ok(request) => request,
             Err(Unreadable::Closed) => return,
+            Err(Unreadable::TooLarge) => return refuse(wire, Reply::failure(&limits::too_large())),
             Err(Unreadable::Malformed(code, words)) => {
-                let reply = Reply::text(code, words);
-                // Whether it arrives makes no difference: the connection ends.
-                let _ = reply.send(wire, &Request::default(), Script::Nothing, true);
-                return;
+                return refuse(wire, Reply::text(code, words));
             }
         };
         if respond(shared, id, wire, &request).is_err() || !request.keeps_alive() {
             return;
         }
     }
+}
+
+/// Answers what could not be read.
+fn refuse(wire: &mut Wire, reply: Reply) {
+    // Whether it arrives makes no difference: the connection ends.
+    let _ = reply.send(wire, &Request::default(), Script::Nothing, true);
 }
 
 fn respond(shared: &Arc<Shared>, id: u64, wire: &mut Wire, request: &Request) -> io::Result<()> {

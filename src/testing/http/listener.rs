@@ -15,7 +15,7 @@ use crate::{testing::shared::Shared, thread};
 /// Takes connections, each on a thread of its own, until the server stops; then waits for them.
 pub(crate) fn accept(
     shared: &Arc<Shared>,
-    listener: &TcpListener,
+    listener: Arc<TcpListener>,
     certificates: Option<&Arc<Certificates>>,
 ) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
@@ -41,6 +41,7 @@ pub(crate) fn accept(
             Err(_) => shared.disconnect(id),
         }
     }
+    drop(listener);
     for thread in threads {
         let _ = thread.join();
     }

@@ -1,10 +1,9 @@
 //! HTTP/1.1 requests: parsing, with limits.
 
 use super::wire::Wire;
+use crate::testing::limits::MOST_BYTES;
 
 const MOST_HEAD: usize = 64 * 1024;
-/// As a real server: larger objects do not fit into etcd.
-const MOST_BODY: usize = 3 * 1024 * 1024;
 
 /// One request, read to its end.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +26,8 @@ pub(crate) struct Request {
 pub(super) enum Unreadable {
     /// The connection is over.
     Closed,
+    /// The body is larger than the server takes.
+    TooLarge,
     /// What came is not a request; the code and the words to answer with before closing.
     Malformed(u16, &'static str),
 }
@@ -100,13 +101,13 @@ impl Request {
 
     /// All values of a header that may be repeated, joined as one.
     pub(super) fn header_list(&self, name: &str) -> Option<String> {
-        let values: Vec<&str> = self
-            .headers
-            .iter()
-            .filter(|(header, _)| header == name)
-            .map(|(_, value)| value.as_str())
-            .collect();
+        let values: Vec<&str> = self.values(name).collect();
         (!values.is_empty()).then(|| values.join(","))
+    }
+
+    fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let headers = self.headers.iter().filter(move |(header, _)| header == name);
+        headers.map(|(_, value)| value.as_str())
     }
 
     /// The first value of a query parameter.
@@ -169,11 +170,16 @@ fn read_head(wire: &mut Wire) -> Result<Vec<u8>, Unreadable> {
 }
 
 const TOO_LONG: Unreadable = Unreadable::Malformed(431, "431 Request Header Fields Too Large");
-const TOO_LARGE: Unreadable = Unreadable::Malformed(413, "413 Request Entity Too Large");
 const BAD: Unreadable = Unreadable::Malformed(400, "400 Bad Request");
 
 fn read_body(wire: &mut Wire, request: &Request) -> Result<Vec<u8>, Unreadable> {
-    match (request.header("transfer-encoding"), request.header("content-length")) {
+    let mut lengths = request.values("content-length");
+    let length = lengths.next();
+    // As Go: the same length said twice is one.
+    if lengths.any(|other| Some(other) != length) {
+        return Err(BAD);
+    }
+    match (request.header_list("transfer-encoding"), length) {
         (None, None) => Ok(Vec::new()),
         (Some(coding), None) if coding.eq_ignore_ascii_case("chunked") => read_chunks(wire),
         (None, Some(length)) => {
@@ -181,8 +187,8 @@ fn read_body(wire: &mut Wire, request: &Request) -> Result<Vec<u8>, Unreadable> 
                 return Err(BAD);
             }
             match length.parse() {
-                Ok(length) if length <= MOST_BODY => take(wire, length),
-                _ => Err(TOO_LARGE),
+                Ok(length) if length <= MOST_BYTES => take(wire, length),
+                _ => Err(Unreadable::TooLarge),
             }
         }
         (Some(_), None) => Err(Unreadable::Malformed(501, "501 Unsupported transfer encoding")),
@@ -199,9 +205,9 @@ fn read_chunks(wire: &mut Wire) -> Result<Vec<u8>, Unreadable> {
         if size.is_empty() || !size.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(BAD);
         }
-        let size = usize::from_str_radix(size, 16).map_err(|_| TOO_LARGE)?;
-        if size > MOST_BODY || body.len() + size > MOST_BODY {
-            return Err(TOO_LARGE);
+        let size = usize::from_str_radix(size, 16).map_err(|_| Unreadable::TooLarge)?;
+        if size > MOST_BYTES || body.len() + size > MOST_BYTES {
+            return Err(Unreadable::TooLarge);
         }
         if size == 0 {
             while !take_line(wire)?.is_empty() {}

@@ -4,7 +4,7 @@ use std::{
     io::{self, Read, Write},
     net::{Shutdown, TcpStream},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use flate2::{Compression, write::GzEncoder};
@@ -18,6 +18,11 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 const WRITE_LIMIT: Duration = Duration::from_secs(60);
 const FLUSH_AT: usize = 64 * 1024;
 const MOST_READ_AHEAD: usize = 1024 * 1024;
+/// What a client may still send when its connection is closing, how long that may take, and how
+/// long it may be silent.
+const MOST_DRAINED: usize = 64 * 1024 * 1024;
+const DRAIN_LIMIT: Duration = Duration::from_secs(5);
+const DRAIN_SILENCE: Duration = Duration::from_millis(250);
 
 /// A client's connection.
 pub(crate) struct Wire {
@@ -312,13 +317,15 @@ impl Wire {
     }
 
     /// Reads on for a moment: closing a socket with unread input would reset the connection and
-    /// could take the response from a client that has not read it yet.
+    /// could take the response from a client that has not read it yet, or is still sending.
     fn drain(&mut self) {
-        let mut buffer = [0; 4096];
-        let _ = self.tcp().set_read_timeout(Some(Duration::from_millis(100)));
-        for _ in 0..64 {
-            if self.stop.is_stopped() || !matches!(self.socket.read(&mut buffer), Ok(1..)) {
-                break;
+        let mut buffer = [0; 16 * 1024];
+        let _ = self.tcp().set_read_timeout(Some(DRAIN_SILENCE));
+        let (start, mut drained) = (Instant::now(), 0);
+        while drained < MOST_DRAINED && start.elapsed() < DRAIN_LIMIT && !self.stop.is_stopped() {
+            match self.socket.read(&mut buffer) {
+                Ok(length @ 1..) => drained += length,
+                _ => break,
             }
         }
     }

@@ -1,12 +1,14 @@
-//! OpenAPI documents: enough for kubectl to validate on the server's side and to explain.
+//! OpenAPI documents: enough for kubectl to leave validation to the server.
 //!
 //! Before kubectl writes it looks for a PATCH operation of the object's kind with a query parameter
 //! `fieldValidation`; finding one, it leaves validation to the server. It does so before `kubectl
 //! create`, too, of kinds that can only be created, such as reviews, and finding no PATCH of theirs
 //! it reads the documents of version 2, as protobuf. A real server has them; here such kinds list a
-//! PATCH that is answered with 405, so that it need not. The operations of built-in kinds do not claim `application/strategic-merge-patch+json`, although the server takes it:
-//! kubectl would then compute its patches from these schemas, which say nothing about lists,
-//! instead of from the Go types it carries.
+//! PATCH that is answered with 405, so that it need not. The operations of built-in kinds do not
+//! claim `application/strategic-merge-patch+json`, although the server takes it: kubectl would then
+//! compute its patches from these schemas, which say nothing about lists, instead of from the Go
+//! types it carries. Nor do the schemas of built-in kinds list their fields: they are nothing for
+//! `kubectl explain`.
 //!
 //! `/openapi/v2` exists as JSON only. kubectl asks there for
 //! `application/com.github.proto-openapi.spec.v2@v1.0+protobuf`: answer 406, as for any type that

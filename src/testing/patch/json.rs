@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Error;
+use crate::testing::limits;
 
 /// What the real server accepts in one patch.
 pub(super) const MAX_OPERATIONS: usize = 10_000;
@@ -19,13 +20,15 @@ pub(crate) fn apply(object: &Value, patch: &Value) -> Result<Value, Error> {
         return Err(Error::TooLong(operations.len()));
     }
     let mut object = object.clone();
+    let mut copied = 0;
     for operation in operations {
-        perform(&mut object, operation)?;
+        perform(&mut object, operation, &mut copied)?;
     }
     Ok(object)
 }
 
-fn perform(object: &mut Value, operation: &Value) -> Result<(), Error> {
+/// Performs one operation; `copied` is how much all copies so far come to.
+fn perform(object: &mut Value, operation: &Value, copied: &mut usize) -> Result<(), Error> {
     let text = |field: &str| {
         let value = operation[field].as_str();
         value.ok_or_else(|| Error::Malformed(format!("a JSON patch operation needs a {field}")))
@@ -39,7 +42,9 @@ fn perform(object: &mut Value, operation: &Value) -> Result<(), Error> {
         "add" => path.add(object, value()?),
         "remove" => path.remove(object).map(drop),
         "replace" => {
-            *path.find_mut(object)? = value()?;
+            let value = value()?;
+            path.check_levels(&value)?;
+            *path.find_mut(object)? = value;
             Ok(())
         }
         "move" => {
@@ -51,7 +56,12 @@ fn perform(object: &mut Value, operation: &Value) -> Result<(), Error> {
             path.add(object, value)
         }
         "copy" => {
-            let value = Pointer::parse(text("from")?)?.find_mut(object)?.clone();
+            let value = &*Pointer::parse(text("from")?)?.find_mut(object)?;
+            *copied += limits::size(value);
+            if *copied > limits::MOST_BYTES {
+                return Err(Error::CopiesTooMuch(*copied));
+            }
+            let value = value.clone();
             path.add(object, value)
         }
         "test" => {
@@ -93,6 +103,7 @@ impl Pointer {
     }
 
     fn add(&self, object: &mut Value, value: Value) -> Result<(), Error> {
+        self.check_levels(&value)?;
         let Some((last, parent)) = self.split() else {
             *object = value;
             return Ok(());
@@ -121,6 +132,15 @@ impl Pointer {
             _ => None,
         };
         removed.ok_or_else(|| self.missing())
+    }
+
+    /// Refuses what would be too deep here, before it is too deep to be walked through or dropped.
+    fn check_levels(&self, value: &Value) -> Result<(), Error> {
+        let left = limits::DEEPEST.checked_sub(self.0.len());
+        if left.is_none_or(|left| limits::is_deeper(value, left)) {
+            return Err(Error::TooDeep);
+        }
+        Ok(())
     }
 
     /// The last step, and the pointer to what contains it.
@@ -228,6 +248,31 @@ mod tests {
     fn a_negative_index_counts_from_the_end() {
         let patch = json!([{"op": "remove", "path": "/-1"}]);
         assert_eq!(patched(&json!([1, 2, 3]), &patch), json!([1, 2]));
+    }
+
+    #[test]
+    fn copies_of_copies_are_stopped_before_they_fill_the_memory() {
+        let mut patch = vec![json!({"op": "add", "path": "/x", "value": {"s": "text"}})];
+        let copies = |n: usize| json!({"op": "copy", "from": "/x", "path": format!("/x/a{n}")});
+        patch.extend((0..10).map(copies));
+        assert!(apply(&json!({}), &json!(patch)).is_ok());
+        patch.extend((10..90).map(copies));
+        let error = apply(&json!({}), &json!(patch)).unwrap_err();
+        assert!(matches!(error, Error::CopiesTooMuch(bytes) if bytes < 3 * limits::MOST_BYTES));
+        assert_eq!(error.status().code, 413);
+    }
+
+    #[test]
+    fn nothing_is_put_deeper_than_can_be_read() {
+        let deepen = json!([{"op": "add", "path": "/y", "value": {}},
+            {"op": "move", "from": "/x", "path": "/y/a"},
+            {"op": "move", "from": "/y", "path": "/x"}]);
+        let patch = |n: usize| Value::Array(deepen.as_array().unwrap().repeat(n));
+        let object = json!({"x": {}});
+        assert!(apply(&object, &patch(limits::DEEPEST / 2)).is_ok());
+        assert_eq!(apply(&object, &patch(3000)), Err(Error::TooDeep));
+        let copies = json!({"op": "copy", "from": "/x", "path": "/x/a"});
+        assert_eq!(apply(&object, &Value::Array(vec![copies; 110])), Err(Error::TooDeep));
     }
 
     #[test]

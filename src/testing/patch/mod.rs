@@ -11,7 +11,7 @@ pub(super) mod types;
 
 use std::fmt;
 
-use crate::Status;
+use crate::{Status, testing::limits};
 
 /// Why a patch could not be applied.
 #[derive(Debug, Eq, PartialEq)]
@@ -22,6 +22,10 @@ pub(super) enum Error {
     Rejected(String),
     /// It has more operations than the server does in one go: 413.
     TooLong(usize),
+    /// Its copies add up to more than the server copies in one go: 413.
+    CopiesTooMuch(usize),
+    /// It puts a value where it would be too deep: 422.
+    TooDeep,
 }
 
 impl Error {
@@ -33,7 +37,10 @@ impl Error {
                 "Invalid",
                 "the server rejected our request due to an error in our request",
             ),
-            Self::TooLong(_) => Status::failure(413, "RequestEntityTooLarge", self.to_string()),
+            Self::TooDeep => Status::failure(422, "Invalid", self.to_string()),
+            Self::TooLong(_) | Self::CopiesTooMuch(_) => {
+                Status::failure(413, "RequestEntityTooLarge", self.to_string())
+            }
         }
     }
 }
@@ -46,6 +53,17 @@ impl fmt::Display for Error {
                 f,
                 "The allowed maximum operations in a JSON patch is {}, got {operations}",
                 json::MAX_OPERATIONS
+            ),
+            Self::CopiesTooMuch(bytes) => write!(
+                f,
+                "Request entity too large: Unable to complete the copy, the accumulated size \
+                 increase of JSON patch copy is {bytes}, exceeding the limit {}",
+                limits::MOST_BYTES
+            ),
+            Self::TooDeep => write!(
+                f,
+                "the patched object would be nested more than {} levels deep",
+                limits::MOST_LEVELS
             ),
         }
     }

@@ -76,12 +76,14 @@ fn page(
     selection: &Selection,
     options: &ListOptions,
 ) -> Outcome<Listed> {
-    let exact = options.exact || (options.limit > 0 && options.revision.is_some_and(|at| at > 0));
     let revision = match (&options.page, options.revision) {
         (Some(page), _) if page.revision >= 0 => page.revision as u64,
-        (None, Some(revision)) if exact => revision,
+        (None, Some(revision)) if options.exact => revision,
         _ => state.revision(),
     };
+    if let Some(page) = options.page.as_ref().filter(|_| revision > state.revision()) {
+        return Err(page.unreached());
+    }
     if revision < state.oldest() {
         return Err(options.page.as_ref().map_or_else(
             || failure::expired("The resourceVersion for the provided list is too old."),

@@ -17,6 +17,7 @@ pub(crate) struct ListOptions {
     pub(crate) page: Option<Page>,
     /// `None` for an empty one.
     pub(crate) revision: Option<u64>,
+    /// At that revision, not at a later one.
     pub(super) exact: bool,
     pub(super) bookmarks: bool,
     pub(super) send_initial_events: Option<bool>,
@@ -45,13 +46,17 @@ impl ListOptions {
         let page = text("continue");
         let matching = text("resourceVersionMatch");
         let revision = text("resourceVersion");
+        let limit = number(request, "limit")?.unwrap_or(0) as usize;
+        let since = if watch { watch_revision(&revision)? } else { parse_revision(&revision)? };
         let options = Self {
             label_selector: text("labelSelector"),
             field_selector: text("fieldSelector"),
-            limit: number(request, "limit")?.unwrap_or(0) as usize,
+            limit,
             page: if page.is_empty() || watch { None } else { Some(Page::decode(&page)?) },
-            revision: if watch { watch_revision(&revision)? } else { parse_revision(&revision)? },
-            exact: matching == "Exact",
+            revision: since,
+            // Pages of an old list were exact before there was a way to ask for it.
+            exact: matching == "Exact"
+                || (matching.is_empty() && limit > 0 && since.is_some_and(|at| at > 0)),
             bookmarks: flag("allowWatchBookmarks").unwrap_or(false),
             send_initial_events: flag("sendInitialEvents"),
             timeout_seconds: number(request, "timeoutSeconds")?.filter(|&seconds| seconds > 0),
@@ -173,7 +178,21 @@ impl Page {
         if page.v != "meta.k8s.io/v1" {
             return Err(bad("server does not recognize this encoded version"));
         }
+        if page.revision == 0 || page.revision < -1 {
+            return Err(bad("incorrect encoded start resourceVersion (version meta.k8s.io/v1)"));
+        }
+        if page.start.split('/').any(|step| matches!(step, "" | "." | "..")) {
+            return Err(bad("incorrect encoded start key (version meta.k8s.io/v1)"));
+        }
         Ok(page)
+    }
+
+    /// 400 for a token that this server cannot have given out.
+    pub(crate) fn unreached(&self) -> Box<crate::Status> {
+        failure::bad_request(format!(
+            "invalid continue token: the server has not reached revision {}",
+            self.revision
+        ))
     }
 }
 
@@ -227,6 +246,10 @@ mod tests {
         assert_eq!(Page::decode(&page.encode()).unwrap(), page);
         assert_eq!(Page::decode("!").unwrap_err().code, 400);
         assert_eq!(Page::decode("e30").unwrap_err().code, 400);
+        for (revision, start) in [(0, "a"), (-5, "a"), (3, ""), (3, "../../x")] {
+            let forged = Page { revision, start: start.into(), ..page.clone() };
+            assert_eq!(Page::decode(&forged.encode()).unwrap_err().code, 400, "{forged:?}");
+        }
     }
 
     #[test]

@@ -143,32 +143,32 @@ impl Watch {
     fn run(mut self, wire: &mut Wire, begin: Start) -> io::Result<()> {
         let limit = self.options.timeout_seconds.map_or(DEFAULT_LIMIT, Duration::from_secs);
         let start = Instant::now();
-        let end = start + limit;
+        // A moment that is none has no place on the clock: it never comes.
+        let end = start.checked_add(limit);
         self.script.begin(wire)?;
         let Some(mut cursor) = self.begin(wire, begin)? else { return Ok(()) };
         let interval = self.shared.settings.bookmark_interval;
-        let mut next_bookmark = start + interval;
+        let mut next_bookmark = start.checked_add(interval);
         let before_end = limit.saturating_sub(LAST_BOOKMARK);
-        let mut last_bookmark = (before_end > Duration::ZERO).then(|| start + before_end);
+        let mut last_bookmark =
+            start.checked_add(before_end).filter(|_| before_end > Duration::ZERO);
         loop {
             wire.flush_all()?;
             let now = Instant::now();
-            if now >= end || self.shared.stop.is_stopped() {
+            let has_come = |moment: Option<Instant>| moment.is_some_and(|at| now >= at);
+            if has_come(end) || self.shared.stop.is_stopped() {
                 return Ok(());
             }
-            let due = now >= next_bookmark || last_bookmark.is_some_and(|at| now >= at);
-            if due {
-                next_bookmark = now + interval;
+            if has_come(next_bookmark) || has_come(last_bookmark) {
+                next_bookmark = now.checked_add(interval);
                 last_bookmark = last_bookmark.filter(|&at| now < at);
                 if self.options.bookmarks {
                     self.bookmark(wire, cursor, false)?;
                     wire.flush_all()?;
                 }
             }
-            let mut deadline = end.min(next_bookmark).min(now + LOOK_AFTER_CLIENT);
-            if let Some(at) = last_bookmark {
-                deadline = deadline.min(at);
-            }
+            let moments = [end, next_bookmark, last_bookmark].into_iter().flatten();
+            let deadline = moments.fold(now + LOOK_AFTER_CLIENT, Instant::min);
             match self.next(&mut cursor, deadline) {
                 None => {
                     if wire.hung_up() {

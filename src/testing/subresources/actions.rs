@@ -85,6 +85,13 @@ pub(super) fn token(asked: &ResourceRequest<'_>) -> Outcome<Reply> {
     }
     let seconds = review["spec"]["expirationSeconds"].as_u64().unwrap_or(3600);
     review["spec"]["expirationSeconds"] = seconds.into();
+    if seconds > 1 << 32 {
+        let why = format!(
+            "Invalid value: {seconds}: may not specify a duration larger than 2^32 seconds"
+        );
+        let problem = [("spec.expirationSeconds", "FieldValueInvalid", why)];
+        return Err(failure::invalid("TokenRequest", "authentication.k8s.io", "", &problem));
+    }
     review["status"] = json!({
         "token": asked.shared.settings.token.clone().unwrap_or_else(random::uuid),
         "expirationTimestamp": time::rfc3339(context.now + Duration::from_secs(seconds)),

@@ -66,7 +66,8 @@ pub(super) fn log(asked: &ResourceRequest<'_>) -> Outcome<Reply> {
         return Ok(Reply::new(200, "text/plain", Body::Bytes(text.into_bytes())));
     }
     let (shared, storage) = (shared.clone(), storage(def));
-    let stream = move |wire: &mut Wire| follow(&shared, &storage, &pod, &text, wire);
+    let speaker = format!("{name} {container}");
+    let stream = move |wire: &mut Wire| follow(&shared, &storage, &pod, &text, &speaker, wire);
     Ok(Reply::new(200, "text/plain", Body::Stream(Box::new(stream))))
 }
 
@@ -75,6 +76,7 @@ fn follow(
     storage: &str,
     pod: &Stored,
     text: &str,
+    speaker: &str,
     wire: &mut Wire,
 ) -> io::Result<()> {
     wire.body(text.as_bytes())?;
@@ -92,7 +94,7 @@ fn follow(
         if wire.hung_up() {
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
-        wire.body(format!("{} line {line}\n", pod.name).as_bytes())?;
+        wire.body(format!("{speaker} line {line}\n").as_bytes())?;
     }
     Ok(())
 }

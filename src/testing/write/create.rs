@@ -10,6 +10,7 @@ use crate::{
     testing::{
         failure::{self, Outcome},
         kinds::{ResourceDef, defaults},
+        limits,
         store::{State, Stored, storage},
     },
 };
@@ -26,6 +27,7 @@ impl State {
         metadata::check_type(def, &mut object)?;
         let namespace = metadata::place(def, namespace, &mut object)?;
         let name = metadata::name(def, &mut object)?;
+        limits::check(def, &name, &object)?;
         if !matches!(metadata::text(&object, "resourceVersion").as_str(), "" | "0")
             && !context.keep_status
         {

@@ -8,6 +8,7 @@ use super::{context::WriteContext, metadata, part, patch, validation::complete};
 use crate::testing::{
     failure::{self, Outcome},
     kinds::{ResourceDef, crd, defaults},
+    limits,
     read::parse_revision,
     store::{State, Stored, storage},
 };
@@ -69,6 +70,7 @@ impl State {
         part: Option<&str>,
         context: &WriteContext,
     ) -> Outcome<Arc<Stored>> {
+        limits::check(def, &old.name, &new)?;
         complete(def, &old.name, &mut new, context)?;
         defaults::decide(def, &mut new);
         metadata::keep(def, &current, &mut new);
