@@ -267,7 +267,8 @@ mod tests {
         let deepen = json!([{"op": "add", "path": "/y", "value": {}},
             {"op": "move", "from": "/x", "path": "/y/a"},
             {"op": "move", "from": "/y", "path": "/x"}]);
-        let patch = |n: usize| Value::Array(deepen.as_array().unwrap().repeat(n));
+        let steps = deepen.as_array().unwrap();
+        let patch = |n: usize| steps.iter().cycle().take(n * steps.len()).cloned().collect();
         let object = json!({"x": {}});
         assert!(apply(&object, &patch(limits::DEEPEST / 2)).is_ok());
         assert_eq!(apply(&object, &patch(3000)), Err(Error::TooDeep));
