@@ -2,8 +2,8 @@
 //!
 //! [`ApiServer`] is a small real server: it listens on a loopback port, over HTTP or HTTPS, and
 //! client-go, kube-rs, this crate and kubectl talk to it as they are, in JSON (see below for what
-//! that leaves out). There is no cluster behind it, so nothing is scheduled and nothing runs; what a
-//! test puts in is what is there.
+//! that leaves out). There is no cluster behind it, so nothing is scheduled and nothing runs; what
+//! a test puts in is what is there.
 //!
 //! ```
 //! use kinformer::testing::{ApiServer, Fault, Verb, When};
