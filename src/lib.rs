@@ -32,7 +32,7 @@
 //!   its body decoded when you ask. Any type that serde can read will do as its type; one of three
 //!   fields decodes ten times faster than a whole k8s-openapi `Pod`.
 //! - [`Watch`] is a blocking iterator over events. [`Discovery`] knows what the server serves.
-//! - [`SharedInformer`] keeps a [cache](cache) of objects up to date and tells handlers of every change;
+//! - [`SharedInformer`] keeps a [cache] of objects up to date and tells handlers of every change;
 //!   [`cache::Lister`] reads it. It is made of a [`Reflector`], a [`cache::DeltaFifo`] and a
 //!   [`Controller`], which can be had one by one.
 //! - [`StopToken`] ends blocking calls from another thread, in about a millisecond, whatever they are
