@@ -187,19 +187,17 @@ fn lister(pods: Vec<Object<Pod>>) -> Lister<Pod> {
 }
 
 fn pods(count: usize, version: usize) -> Vec<Object<Pod>> {
-    let resource = ApiResource::of::<Pod>();
-    let pod = |n: usize| {
+    let text = |n: usize| {
         let (namespace, app, tier) = (n % NAMESPACES, n % APPS, n % 3);
-        let json = format!(
+        format!(
             r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"pod-{n}","namespace":"namespace-{namespace}",
             "uid":"00000000-0000-0000-0000-{n:012}","resourceVersion":"{version}",
             "labels":{{"app":"app-{app}","tier":"tier-{tier}","pod-template-hash":"hash-{n}"}}}},
             "spec":{{"nodeName":"node-{}"}}}}"#,
             n % 500
-        );
-        Object::from_json(&resource, json.as_bytes()).expect("a pod")
+        )
     };
-    (0..count).map(pod).collect()
+    kinformer::fuzzing::objects(&ApiResource::of::<Pod>(), (0..count).map(text))
 }
 
 /// The numbers below `count` in an order that no cache foresees, the same every time.

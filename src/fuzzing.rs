@@ -10,12 +10,29 @@ mod labels;
 mod store_index;
 mod wire;
 
+use std::sync::Arc;
+
 pub use self::{
     delta_fifo::delta_fifo,
     labels::labels,
     store_index::{store_index, store_index_with_panics},
     wire::{json_stream, list_page, object_ingest, watch_frame},
 };
+use crate::object::{ApiResource, Object, Origin};
+
+/// Objects as an informer has them: of one origin. For benchmarks.
+///
+/// # Panics
+///
+/// If a text is no object.
+pub fn objects<K>(
+    resource: &ApiResource,
+    texts: impl IntoIterator<Item = String>,
+) -> Vec<Object<K>> {
+    let origin = Arc::new(Origin::new(resource.clone(), "".into()));
+    let object = |text: String| Object::ingest(&origin, text.as_bytes()).expect("an object");
+    texts.into_iter().map(object).collect()
+}
 
 /// Random bytes as a source of decisions; zeros when they run out.
 #[derive(Debug)]

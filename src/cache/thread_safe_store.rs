@@ -206,6 +206,9 @@ impl<T: Clone> ThreadSafeStore<T> {
 
     /// The objects that may have the labels of this fingerprint.
     pub(super) fn candidates(&self, fingerprint: u64) -> Vec<T> {
+        if fingerprint == 0 {
+            return self.list();
+        }
         let state = self.state.read();
         let may_have = |item: &&Item<T>| self.may_have(item, fingerprint);
         state.items().filter(may_have).map(|item| item.object.clone()).collect()
@@ -222,7 +225,9 @@ impl<T: Clone> ThreadSafeStore<T> {
         let slots = state.index(index)?.slots(value);
         let may_have = |item: &&Item<T>| self.may_have(item, fingerprint);
         let items = slots.iter().filter_map(|&slot| state.item(slot)).filter(may_have);
-        Ok(items.map(|item| item.object.clone()).collect())
+        let mut objects = Vec::with_capacity(if fingerprint == 0 { slots.len() } else { 0 });
+        objects.extend(items.map(|item| item.object.clone()));
+        Ok(objects)
     }
 
     /// All keys, in no order.
