@@ -374,3 +374,52 @@ fn a_refused_connection_is_an_error_that_names_the_address() {
     assert!(error.is_connection_refused(), "{error:?}");
     assert!(error.to_string().starts_with(&format!("connect: {address}: ")), "{error}");
 }
+
+#[test]
+fn what_a_server_says_before_it_hangs_up_on_a_large_body_is_heard() {
+    let server = Server::plain(|connection| {
+        if connection.read_head().is_some() {
+            let status = r#"{"kind":"Status","status":"Failure","reason":"RequestEntityTooLarge","code":413}"#;
+            connection.respond("413 Payload Too Large", "Connection: close\r\n", status);
+        }
+    });
+    let large =
+        serde_json::json!({"metadata": {"name": "a"}, "data": {"x": "y".repeat(24_000_000)}});
+    let error = config_maps(&server.client()).create(&large).unwrap_err();
+    assert!(error.is_request_entity_too_large(), "{error:?}");
+}
+
+#[test]
+fn the_head_of_a_watch_must_come_however_slowly_it_drips() {
+    let server = Server::plain(|connection| {
+        if connection.read_head().is_some() {
+            let mut byte = "HTTP/1.1 200 OK\r\n".bytes().chain(std::iter::repeat(b'x'));
+            while byte.next().is_some_and(|byte| connection.send([byte])) {
+                pause(Duration::from_millis(20));
+            }
+        }
+    });
+    let limits = timeouts(|t| t.request = LIMIT);
+    let client = with_limits(&server.client(), limits);
+    times_out(Phase::Response, LIMIT, || config_maps(&client).watch(&ListOptions::new()).map(drop));
+}
+
+#[test]
+fn a_stop_ends_a_list_between_two_objects_that_have_arrived() {
+    let server = Server::plain(|connection| {
+        while connection.read_request().is_some() {
+            let items = vec![r#"{"metadata":{"name":"a"}}"#; 1000].join(",");
+            let list = format!(r#"{{"kind":"ConfigMapList","metadata":{{}},"items":[{items}]}}"#);
+            connection.respond("200 OK", "", list);
+        }
+    });
+    let stop = kinformer::StopToken::new();
+    let client = server.client().with_stop(&stop);
+    let mut seen = 0;
+    let listed = config_maps(&client).list_each(&ListOptions::new(), |_| {
+        seen += 1;
+        stop.stop();
+    });
+    assert!(matches!(listed, Err(Error::Stopped)), "{listed:?}");
+    assert_eq!(seen, 1);
+}
