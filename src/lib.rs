@@ -119,7 +119,7 @@ mod yaml;
 pub use k8s_openapi;
 
 #[doc(hidden)]
-pub use crate::object::Shape;
+pub use crate::{client::Crowd, object::Shape};
 pub use crate::{
     client::{
         Api, ApiGroup, Bookmark, Client, DeleteOptions, Deletion, DiscoveredResource, Discovery,
@@ -129,8 +129,8 @@ pub use crate::{
     },
     config::Config,
     error::{
-        ConfigError, DecodeError, Error, InvalidInput, Phase, Reason, Result, Status, StatusCause,
-        StatusDetails, StatusMeta, TransportError,
+        ConfigError, DecodeError, Error, InvalidInput, OtherError, Phase, Reason, Result, Status,
+        StatusCause, StatusDetails, StatusMeta, TransportError,
     },
     informer::{
         Controller, ControllerBuilder, Event, EventHandler, FilteringHandler, HandlerFuncs,
@@ -142,8 +142,8 @@ pub use crate::{
         Metadata, Object, ObjectKey, OwnerReference, PartialObjectMetadata, Resource,
     },
     reflector::{
-        Backoff, Doing, Inconsistency, ListTarget, ListWatch, ListerWatcher, Reflector,
-        ReflectorBuilder, ReflectorStore, check_consistency,
+        Backoff, ConsistencyError, Doing, Inconsistency, ListTarget, ListWatch, ListerWatcher,
+        Reflector, ReflectorBuilder, ReflectorStore, check_consistency,
     },
     selector::{fields, labels},
     stop::StopToken,
