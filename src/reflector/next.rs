@@ -148,7 +148,7 @@ mod tests {
     }
 
     fn io(kind: ErrorKind) -> Error {
-        TransportError::io(Phase::Body, "", io::Error::from(kind)).into()
+        TransportError::io(Phase::Body, "", kind).into()
     }
 
     fn too_large() -> Error {
