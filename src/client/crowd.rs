@@ -129,7 +129,9 @@ impl Member {
                 }
                 Reach::Lost { scout } if *scout == Some(self.id) => match tries_at {
                     Some(at) if Instant::now() >= at => return Ok(Waited::Scout),
-                    Some(at) => drop(crowd.reach_or_stop.wait_until(&mut state, at)),
+                    Some(at) => {
+                        crowd.reach_or_stop.wait_until(&mut state, at);
+                    }
                     None => crowd.reach_or_stop.wait(&mut state),
                 },
                 Reach::Lost { .. } => crowd.reach_or_stop.wait(&mut state),

@@ -358,10 +358,12 @@ impl<K: 'static> Reflector<K> {
         }
     }
 
-    /// What a request to the server came to: an answer, even a refusal, means that it is there.
+    /// What a request to the server came to: unless it could not be reached, others need not wait.
     fn heard<T>(&self, answer: Result<T>) -> Result<T> {
-        if matches!(answer, Ok(_) | Err(Error::Api(_) | Error::Decode(_))) {
-            self.member.reached();
+        match &answer {
+            Err(Error::Stopped) => {}
+            Err(Error::Transport(cause)) if cause.is_unreachable() => {}
+            _ => self.member.reached(),
         }
         answer
     }

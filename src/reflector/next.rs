@@ -138,7 +138,7 @@ fn refuses_streaming(error: &Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{self, ErrorKind};
+    use std::io::ErrorKind;
 
     use super::*;
     use crate::error::{Phase, TransportError};

@@ -149,6 +149,8 @@ fn a_reflector_checks_the_store_it_is_told_of_and_ends_with_its_check_under_way(
     put(&server, "a", "1");
     let client = Client::new(server.config()).unwrap();
     let other = Store::new(meta_namespace_key);
+    // The first check fails. (The reflector itself asks for a stream.)
+    server.inject(When::any().verb(Verb::List).once(), Fault::status(403));
     let mut mirror = Mirror::of(&client, no_pause(), |builder| {
         builder.check_consistency(Duration::from_millis(50), other)
     });
