@@ -119,7 +119,9 @@ mod yaml;
 pub use k8s_openapi;
 
 #[doc(hidden)]
-pub use crate::{client::Crowd, object::Shape};
+pub use crate::client::Crowd;
+#[doc(hidden)]
+pub use crate::object::Shape;
 pub use crate::{
     client::{
         Api, ApiGroup, Bookmark, Client, DeleteOptions, Deletion, DiscoveredResource, Discovery,
