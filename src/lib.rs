@@ -134,14 +134,15 @@ pub use crate::{
         StatusDetails, StatusMeta, TransportError,
     },
     factory::{
-        DynamicSharedInformerFactory, FactoryHandle, Lease, MetadataSharedInformerFactory,
-        Selection, SharedInformerFactory, SharedInformerFactoryBuilder, UntypedFactory,
-        UpgradedFactory,
+        DynamicSharedInformerFactory, FactoryHandle, FactoryStatus, Lease,
+        MetadataSharedInformerFactory, Selection, SharedInformerFactory,
+        SharedInformerFactoryBuilder, UntypedFactory, UpgradedFactory,
     },
     informer::{
         Controller, ControllerBuilder, Event, EventHandler, FilteringHandler, HandlerFuncs,
-        HandlerOutput, HandlerStatus, Informer, InformerState, InformerStatus, Registration,
-        RegistrationGuard, Running, SharedInformer, SharedInformerBuilder, WeakInformer,
+        HandlerOutput, HandlerStatus, Informer, InformerState, InformerStatus, Metric, MetricKind,
+        Registration, RegistrationGuard, Running, SharedInformer, SharedInformerBuilder,
+        WeakInformer,
     },
     object::{
         ApiResource, Body, Decoded, DynamicObject, GroupVersionKind, GroupVersionResource, Labels,

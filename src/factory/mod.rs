@@ -5,6 +5,7 @@ mod handle;
 mod lease;
 mod registry;
 mod selection;
+mod status;
 mod untyped;
 
 use std::{
@@ -22,6 +23,7 @@ pub use self::{
     handle::{FactoryHandle, UpgradedFactory},
     lease::Lease,
     selection::Selection,
+    status::FactoryStatus,
     untyped::{DynamicSharedInformerFactory, MetadataSharedInformerFactory, UntypedFactory},
 };
 use crate::{
@@ -259,6 +261,19 @@ impl SharedInformerFactory {
     /// There, informers that have not been started are passed over.
     pub fn wait_for_cache_sync(&self, limit: Duration) -> Result<()> {
         self.shared.wait_for_cache_sync(Instant::now().checked_add(limit))
+    }
+
+    /// How the informers are doing.
+    ///
+    /// ```no_run
+    /// # let factory = kinformer::SharedInformerFactory::new(kinformer::Client::try_default()?);
+    /// print!("{}", factory.status()); // a small table
+    /// # Ok::<(), kinformer::Error>(())
+    /// ```
+    #[must_use]
+    pub fn status(&self) -> FactoryStatus {
+        let informers = self.shared.registry.lock().all();
+        FactoryStatus { informers: informers.iter().map(SharedInformer::status).collect() }
     }
 
     /// Stops every informer, for good. What they last knew can still be read.

@@ -24,6 +24,8 @@ pub enum Doing {
     Listing {
         /// Objects of this list so far.
         received: u64,
+        /// About how many there will be, if the server said so.
+        expected: Option<u64>,
     },
     /// It is asking for a watch.
     Connecting,
@@ -43,6 +45,10 @@ pub(crate) struct Activity {
     pub(crate) last_error: Option<String>,
     /// Failures since something last worked.
     pub(crate) failures: u32,
+    /// Failures ever.
+    pub(crate) all_failures: u64,
+    /// What watches have sent, bookmarks included.
+    pub(crate) events: u64,
     pub(crate) last_event: Option<Instant>,
     pub(crate) watching_since: Option<Instant>,
     pub(crate) lists: u64,
@@ -57,6 +63,8 @@ impl Progress {
             doing: Doing::Nothing,
             last_error: None,
             failures: 0,
+            all_failures: 0,
+            events: 0,
             last_event: None,
             watching_since: None,
             lists: 0,
@@ -80,8 +88,15 @@ impl Progress {
     }
 
     pub(super) fn received(&self) {
-        if let Doing::Listing { received } = &mut self.state.lock().doing {
+        if let Doing::Listing { received, .. } = &mut self.state.lock().doing {
             *received += 1;
+        }
+    }
+
+    /// A page is complete, and so many objects are on those that follow.
+    pub(super) fn remaining(&self, remaining: Option<u64>) {
+        if let Doing::Listing { received, expected } = &mut self.state.lock().doing {
+            *expected = remaining.map(|remaining| received.saturating_add(remaining));
         }
     }
 
@@ -108,6 +123,7 @@ impl Progress {
     pub(super) fn event(&self, now: Instant, resource_version: Option<&str>) {
         let mut state = self.state.lock();
         state.last_event = Some(now);
+        state.events += 1;
         if let Some(version) = resource_version {
             state.resource_version.clear();
             state.resource_version.push_str(version);
@@ -117,6 +133,7 @@ impl Progress {
     pub(super) fn failed(&self, error: &Error) {
         let mut state = self.state.lock();
         state.failures += 1;
+        state.all_failures += 1;
         state.last_error = Some(describe(error));
         self.changed.notify_all();
     }

@@ -82,7 +82,7 @@ impl<K: 'static> Reflector<K> {
     }
 
     fn stream_once(&self, stop: &StopToken) -> Result<Streamed<K>> {
-        self.progress.doing(Doing::Listing { received: 0 });
+        self.progress.doing(Doing::Listing { received: 0, expected: None });
         let version = if self.state.lock().version_lost {
             String::new()
         } else {
