@@ -133,7 +133,7 @@ pub use crate::{
         ConfigError, DecodeError, Error, InvalidInput, Phase, Reason, Result, Status, StatusCause,
         StatusDetails, StatusMeta, TransportError,
     },
-    factory::{Selection, SharedInformerFactory, SharedInformerFactoryBuilder},
+    factory::{Selection, SharedInformerFactory, SharedInformerFactoryBuilder, kinds},
     informer::{
         Controller, ControllerBuilder, Event, EventHandler, FilteringHandler, HandlerFuncs,
         HandlerOutput, HandlerStatus, Informer, InformerState, InformerStatus, Registration,

@@ -1,6 +1,7 @@
 //! Informers of many resources under one roof: made once, started, waited for and stopped together.
 
 mod builder;
+pub mod kinds;
 mod registry;
 mod selection;
 
