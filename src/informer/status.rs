@@ -86,7 +86,12 @@ impl InformerStatus {
         }
         if !self.has_synced {
             let mut why = match &self.doing {
-                Doing::Listing { received } => format!("still listing: {received} objects so far"),
+                Doing::Listing { received, expected: Some(expected) } => {
+                    format!("still listing: {received} of about {expected} objects so far")
+                }
+                Doing::Listing { received, .. } => {
+                    format!("still listing: {received} objects so far")
+                }
                 Doing::Nothing => "starting".into(),
                 Doing::BackingOff => format!("{} failed attempts", self.failures),
                 _ if self.queued > 0 => format!("{} objects to be applied", self.queued),
