@@ -64,6 +64,13 @@ impl Arguments {
         Ok(Some(self.0.remove(at)))
     }
 
+    /// Whether a flag without a value is there.
+    pub(crate) fn take_switch(&mut self, flag: &str) -> bool {
+        let before = self.0.len();
+        self.0.retain(|argument| argument != flag);
+        self.0.len() < before
+    }
+
     /// The first argument that is left.
     pub(crate) fn next(&mut self) -> Option<String> {
         (!self.0.is_empty()).then(|| self.0.remove(0))
