@@ -18,8 +18,8 @@ use std::{
 };
 
 use kinformer::{
-    Api, Doing, DynamicObject, InformerStatus, ListOptions, Selection,
-    SharedInformerFactory, StopToken, labels,
+    Api, Doing, DynamicObject, InformerStatus, ListOptions, Selection, SharedInformerFactory,
+    StopToken, labels,
 };
 use parking_lot::Mutex;
 
