@@ -136,7 +136,7 @@ pub use crate::{
     factory::{
         DynamicSharedInformerFactory, FactoryHandle, FactoryStatus, Lease,
         MetadataSharedInformerFactory, Selection, SharedInformerFactory,
-        SharedInformerFactoryBuilder, UntypedFactory, UpgradedFactory,
+        SharedInformerFactoryBuilder, UntypedFactory, UpgradedFactory, kinds,
     },
     informer::{
         Controller, ControllerBuilder, Event, EventHandler, FilteringHandler, HandlerFuncs,

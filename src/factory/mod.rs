@@ -2,6 +2,7 @@
 
 mod builder;
 mod handle;
+pub mod kinds;
 mod lease;
 mod registry;
 mod selection;
@@ -157,8 +158,9 @@ impl SharedInformerFactory {
 
     /// The informer of a resource by its place in the API.
     ///
-    /// Shared with whoever asks for the same resource by type. A resource that no informer of this
-    /// factory is about yet is looked up in the server's catalogue, by plural, singular or short name.
+    /// Shared with whoever asks for the same resource by type. Built-in [`kinds`] are known; another
+    /// resource that no informer of this factory is about yet is looked up in the server's catalogue, by
+    /// plural, singular or short name.
     ///
     /// ```no_run
     /// use kinformer::{Client, GroupVersionResource, SharedInformerFactory};
@@ -325,6 +327,9 @@ impl Shared {
     fn find_resource(&self, wanted: &GroupVersionResource) -> Result<ApiResource> {
         if let Some(known) = self.registry.lock().resource(wanted) {
             return Ok(known);
+        }
+        if let Some(kind) = kinds::find_resource(wanted).filter(|kind| kind.is_watchable()) {
+            return Ok(kind.resource());
         }
         let found = self.discovery.find_resource(&wanted.to_string())?;
         if !found.supports(&["list", "watch"]) {

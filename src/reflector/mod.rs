@@ -288,7 +288,7 @@ impl<K: 'static> Reflector<K> {
     }
 
     fn list(&self, stop: &StopToken) -> Result<()> {
-        self.progress.doing(Doing::Listing { received: 0, expected: None });
+        self.progress.listing();
         let version = self.list_version();
         let limit = self.page_limit(&version);
         let Err(error) = self.list_from(&version, limit, stop) else { return Ok(()) };
@@ -323,6 +323,7 @@ impl<K: 'static> Reflector<K> {
                     options = ListOptions { limit: None, ..first.clone() };
                     target = self.target.begin_list();
                     first_version = None;
+                    self.progress.listing();
                     continue;
                 }
                 page => page?,
