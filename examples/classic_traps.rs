@@ -43,7 +43,8 @@ fn main() -> common::Result {
     factory.stop_informer(&pods);
     let after = report("after", pods.store().len());
     println!("   pods: stopped: {}", pods.is_stopped());
-    println!("   {}", deployments.status());
+    let status = deployments.status();
+    println!("   deployments: {:?}, {} objects", status.doing, status.objects);
     let freed = 100 * (with.saturating_sub(after)) / with.saturating_sub(before).max(1);
     println!("   {freed} % of its memory has come back");
 

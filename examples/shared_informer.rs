@@ -28,7 +28,7 @@ fn main() -> common::Result {
     pods.start()?;
     pods.wait_for_sync(Duration::from_secs(10))?;
 
-    println!("{}", pods.status());
+    print!("{}", pods.status());
     for node in pods.indexer().list_index_func_values("node") {
         let there = pods.indexer().by_index("node", &node).unwrap_or_default();
         println!("node {node} has {} pods", there.len());

@@ -13,7 +13,7 @@ use std::{
 };
 
 use kinformer::{
-    Client, GroupVersionKind, GroupVersionResource, SharedInformerFactory, kinds,
+    Client, GroupVersionKind, GroupVersionResource, SharedInformerFactory, StopToken, kinds,
     testing::ApiServer,
 };
 
@@ -79,7 +79,7 @@ fn component_statuses_are_listed_and_their_status_says_that_they_cannot_be_watch
     let statuses = factory.core().v1().component_statuses();
     factory.start().unwrap();
     factory.wait_for_cache_sync(Duration::from_secs(60)).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let (deadline, pause) = (Instant::now() + Duration::from_secs(60), StopToken::new());
     loop {
         let status = statuses.status();
         if let Some(error) = status.last_error.filter(|_| status.lists > 1) {
@@ -88,6 +88,6 @@ fn component_statuses_are_listed_and_their_status_says_that_they_cannot_be_watch
             return;
         }
         assert!(Instant::now() < deadline, "it is never tried again: {:?}", statuses.status());
-        std::thread::sleep(Duration::from_millis(20));
+        let _ = pause.wait_timeout(Duration::from_millis(20));
     }
 }

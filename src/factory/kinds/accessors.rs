@@ -5,26 +5,26 @@ use crate::factory::SharedInformerFactory;
 /// Makes a module for each group and version, and a method for each kind.
 macro_rules! kinds {
     ($(
-        $group:ident $group_name:literal ($($module:tt)*) $group_gate:tt {$(
+        $group:ident $group_name:tt ($($module:tt)*) $group_gate:tt {$(
             $version:ident $version_gate:tt {$(
                 $method:ident $kind:ident $plural:literal $scope:ident $verbs:ident $gate:tt;
             )*}
         )*}
     )*) => {$(versions! { $group_gate
-        #[doc = concat!("The group `", $group_name, "`: its versions.")]
+        #[doc = concat!("The versions of ", group!($group_name), ", and their kinds.")]
         pub mod $group {
             use k8s_openapi::$($module)* as api;
 
             use crate::factory::SharedInformerFactory;
 
-            #[doc = concat!("The versions of the group `", $group_name, "`.")]
+            #[doc = concat!("The versions of ", group!($group_name), ".")]
             #[derive(Clone, Copy, Debug)]
             pub struct Versions<'a> {
                 pub(super) factory: &'a SharedInformerFactory,
             }
 
             impl<'a> Versions<'a> {$(versions! { $version_gate
-                #[doc = concat!("The kinds of `", $group_name, "` in version `", stringify!($version), "`.")]
+                #[doc = concat!("The kinds of ", group!($group_name), " in version `", stringify!($version), "`.")]
                 #[must_use]
                 pub fn $version(self) -> $version::Kinds<'a> {
                     $version::Kinds { factory: self.factory }
@@ -32,13 +32,13 @@ macro_rules! kinds {
             })*}
 
             $(versions! { $version_gate
-                #[doc = concat!("Version `", stringify!($version), "` of the group `", $group_name, "`: its kinds.")]
+                #[doc = concat!("Version `", stringify!($version), "` of ", group!($group_name), ".")]
                 pub mod $version {
                     use super::api::$version as api;
 
                     use crate::{factory::SharedInformerFactory, informer::SharedInformer};
 
-                    #[doc = concat!("The kinds of `", $group_name, "` in version `", stringify!($version), "`.")]
+                    #[doc = concat!("The kinds of ", group!($group_name), " in version `", stringify!($version), "`.")]
                     #[derive(Clone, Copy, Debug)]
                     pub struct Kinds<'a> {
                         pub(super) factory: &'a SharedInformerFactory,
@@ -59,12 +59,21 @@ macro_rules! kinds {
 
     /// The built-in kinds, by group and version: see [`kinds`](crate::kinds).
     impl SharedInformerFactory {$(versions! { $group_gate
-        #[doc = concat!("The built-in kinds of the group `", $group_name, "`.")]
+        #[doc = concat!("The built-in kinds of ", group!($group_name), ".")]
         #[must_use]
         pub fn $group(&self) -> $group::Versions<'_> {
             $group::Versions { factory: self }
         }
     })*}
+    };
+}
+
+macro_rules! group {
+    ("") => {
+        "the core group"
+    };
+    ($name:tt) => {
+        concat!("the group `", $name, "`")
     };
 }
 
