@@ -96,6 +96,7 @@ pub mod cache;
 mod client;
 pub mod config;
 mod error;
+mod factory;
 #[cfg(feature = "_fuzz")]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -134,10 +135,16 @@ pub use crate::{
         ConfigError, DecodeError, Error, InvalidInput, OtherError, Phase, Reason, Result, Status,
         StatusCause, StatusDetails, StatusMeta, TransportError,
     },
+    factory::{
+        DynamicSharedInformerFactory, Everything, EverythingBuilder, FactoryHandle, FactoryStatus,
+        Lease, MetadataSharedInformerFactory, Selection, SharedInformerFactory,
+        SharedInformerFactoryBuilder, UntypedFactory, UpgradedFactory, kinds,
+    },
     informer::{
         Controller, ControllerBuilder, Event, EventHandler, FilteringHandler, HandlerFuncs,
-        HandlerOutput, HandlerStatus, Informer, InformerState, InformerStatus, Registration,
-        RegistrationGuard, Running, SharedInformer, SharedInformerBuilder,
+        HandlerOutput, HandlerStatus, Informer, InformerState, InformerStatus, Metric, MetricKind,
+        NamespaceSet, Registration, RegistrationGuard, Running, SharedInformer,
+        SharedInformerBuilder, WeakInformer,
     },
     object::{
         ApiResource, Body, Decoded, DynamicObject, GroupVersionKind, GroupVersionResource, Labels,
