@@ -96,6 +96,7 @@ pub mod cache;
 mod client;
 pub mod config;
 mod error;
+mod factory;
 #[cfg(feature = "_fuzz")]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -132,6 +133,7 @@ pub use crate::{
         ConfigError, DecodeError, Error, InvalidInput, Phase, Reason, Result, Status, StatusCause,
         StatusDetails, StatusMeta, TransportError,
     },
+    factory::{Selection, SharedInformerFactory, SharedInformerFactoryBuilder, kinds},
     informer::{
         Controller, ControllerBuilder, Event, EventHandler, FilteringHandler, HandlerFuncs,
         HandlerOutput, HandlerStatus, Informer, InformerState, InformerStatus, Registration,

@@ -146,6 +146,12 @@ impl Core {
         self.end(failure);
     }
 
+    /// Whether the store and every handler have all objects from the start.
+    pub(super) fn has_synced(&self) -> bool {
+        self.processor.is_synced()
+            && self.processor.listeners().iter().all(|listener| listener.has_synced())
+    }
+
     pub(super) fn status(&self) -> InformerStatus {
         let now = Instant::now();
         let age = |since: Instant| now.saturating_duration_since(since);

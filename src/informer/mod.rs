@@ -178,6 +178,15 @@ impl<K: 'static> SharedInformerBuilder<K> {
         self
     }
 
+    /// The same for an object as it is, in place of any other.
+    pub(crate) fn transform_object(
+        mut self,
+        change: impl Fn(Object) -> Result<Object> + Send + Sync + 'static,
+    ) -> Self {
+        self.transform = Some(Box::new(change));
+        self
+    }
+
     /// How pauses between failed attempts grow.
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
@@ -220,6 +229,11 @@ impl<K: 'static> SharedInformerBuilder<K> {
         for path in &self.prune {
             self.shape.prune(path)?;
         }
+        Ok(self.assemble())
+    }
+
+    /// Makes an informer that has nothing to prune.
+    pub(crate) fn assemble(mut self) -> SharedInformer<K> {
         self.source.shape(&self.shape);
         let resource = self.source.resource().clone();
         let store = Arc::new(object_store(self.indexers));
@@ -249,7 +263,7 @@ impl<K: 'static> SharedInformerBuilder<K> {
         }
         let core = Core::new(Parts { resource, name, fifo, store, reflector, resync: self.resync });
         let owner = Owner { core: Arc::new(core), thread: Mutex::new(None) };
-        Ok(SharedInformer { owner: Arc::new(owner), kind: PhantomData })
+        SharedInformer { owner: Arc::new(owner), kind: PhantomData }
     }
 }
 
@@ -439,7 +453,21 @@ impl<K: 'static> SharedInformer<K> {
     /// If a handler has not returned by then: the error names it. It is not called again, and its thread
     /// ends when it returns.
     pub fn shutdown_timeout(&self, limit: Duration) -> Result<()> {
-        self.owner.stop(Instant::now().checked_add(limit))
+        self.end_by(Instant::now().checked_add(limit))
+    }
+
+    pub(crate) fn end_by(&self, deadline: Option<Instant>) -> Result<()> {
+        self.owner.stop(deadline)
+    }
+
+    /// Tells the informer to stop, without waiting for it.
+    pub(crate) fn begin_stop(&self) {
+        self.core().stop.stop();
+        self.core().end_unstarted();
+    }
+
+    pub(crate) fn state(&self) -> InformerState {
+        self.core().state()
     }
 
     /// Whether all objects from the start are in the store. Says nothing about handlers.
@@ -473,18 +501,20 @@ impl<K: 'static> SharedInformer<K> {
     /// If that has not happened after `limit`, or cannot happen any more: the error says why.
     #[doc(alias = "WaitForCacheSync")]
     pub fn wait_for_sync(&self, limit: Duration) -> Result<()> {
+        self.wait_until_settled(Instant::now().checked_add(limit));
         let core = self.core();
-        let settled = || {
-            let status = core.status();
-            status.state.is_over() || status.unsynced().is_none()
-        };
-        core.signal.wait_until(Instant::now().checked_add(limit), settled);
         match core.status().unsynced() {
             None => Ok(()),
             Some(why) => {
                 Err(Error::invalid("wait", format!("{} has not synced: {why}", core.name)))
             }
         }
+    }
+
+    /// Blocks until it has synced, or cannot any more.
+    pub(crate) fn wait_until_settled(&self, deadline: Option<Instant>) {
+        let core = self.core();
+        core.signal.wait_until(deadline, || core.state().is_over() || core.has_synced());
     }
 
     /// Blocks until the store has come to a resource version: that of an object that was just written,
