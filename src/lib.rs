@@ -135,11 +135,15 @@ pub use crate::{
         ConfigError, DecodeError, Error, InvalidInput, Phase, Reason, Result, Status, StatusCause,
         StatusDetails, StatusMeta, TransportError,
     },
-    factory::{Selection, SharedInformerFactory, SharedInformerFactoryBuilder, kinds},
+    factory::{
+        DynamicSharedInformerFactory, FactoryHandle, Lease, MetadataSharedInformerFactory,
+        Selection, SharedInformerFactory, SharedInformerFactoryBuilder, UntypedFactory,
+        UpgradedFactory, kinds,
+    },
     informer::{
         Controller, ControllerBuilder, Event, EventHandler, FilteringHandler, HandlerFuncs,
         HandlerOutput, HandlerStatus, Informer, InformerState, InformerStatus, Registration,
-        RegistrationGuard, Running, SharedInformer, SharedInformerBuilder,
+        RegistrationGuard, Running, SharedInformer, SharedInformerBuilder, WeakInformer,
     },
     object::{
         ApiResource, Body, Decoded, DynamicObject, GroupVersionKind, GroupVersionResource, Labels,

@@ -4,9 +4,12 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use serde::Serialize;
 
-use super::{Key, Selection, Shared, SharedInformerFactory, selection::check_namespace};
+use super::{
+    DynamicSharedInformerFactory, Key, MetadataSharedInformerFactory, Selection, Shared,
+    SharedInformerFactory, UntypedFactory,
+};
 use crate::{
-    client::{Client, ListOptions},
+    client::{Api, Client, ListOptions},
     error::Result,
     informer::{SharedInformer, SharedInformerBuilder},
     object::{ApiResource, Body, Decoded, DynamicObject, GroupVersionResource, Object, Resource},
@@ -54,6 +57,8 @@ pub(super) struct Options {
     decoded: Decoded,
     keep_managed_fields: bool,
     backoff: Option<Backoff>,
+    /// The server is asked for metadata alone.
+    metadata_only: bool,
 }
 
 impl SharedInformerFactoryBuilder {
@@ -146,7 +151,24 @@ impl SharedInformerFactoryBuilder {
     /// Makes the factory.
     #[must_use]
     pub fn build(self) -> SharedInformerFactory {
-        SharedInformerFactory { shared: Arc::new(Shared::new(self.client, self.options)) }
+        let shared = Shared::new(self.client, self.options);
+        SharedInformerFactory { shared: Arc::new(shared), owns: true }
+    }
+
+    /// Makes a factory of informers that are asked for by resource.
+    #[doc(alias = "NewDynamicSharedInformerFactory")]
+    #[doc(alias = "NewFilteredDynamicSharedInformerFactory")]
+    #[must_use]
+    pub fn dynamic(self) -> DynamicSharedInformerFactory {
+        UntypedFactory::new(self.build())
+    }
+
+    /// Makes a factory of informers of metadata alone.
+    #[doc(alias = "NewSharedInformerFactory")]
+    #[must_use]
+    pub fn metadata(mut self) -> MetadataSharedInformerFactory {
+        self.options.metadata_only = true;
+        UntypedFactory::new(self.build())
     }
 }
 
@@ -165,13 +187,6 @@ fn transform<K: Body + Serialize>(
 }
 
 impl Options {
-    /// # Errors
-    ///
-    /// If the namespace is not the name of one.
-    pub(super) fn check(&self) -> Result<()> {
-        self.namespace.as_deref().map_or(Ok(()), check_namespace)
-    }
-
     /// What the informer of a selection is known by.
     pub(super) fn key(&self, resource: &ApiResource, selection: &Selection) -> Key {
         let mut selection = selection.clone();
@@ -188,9 +203,20 @@ impl Options {
         client: &Client,
         resource: &ApiResource,
         selection: &Selection,
-    ) -> SharedInformer<DynamicObject> {
-        let namespace = selection.namespace.as_deref();
-        let source = ListWatch::<DynamicObject>::of_resource(client, resource, namespace);
+    ) -> SharedInformer {
+        if self.metadata_only {
+            self.make_from(client.metadata_for(resource), selection).cast()
+        } else {
+            self.make_from(client.dynamic(resource), selection)
+        }
+    }
+
+    fn make_from<K: Body>(&self, api: Api<K>, selection: &Selection) -> SharedInformer<K> {
+        let resource = api.resource().clone();
+        let source = ListWatch::from_api(match &selection.namespace {
+            Some(namespace) => api.namespace(namespace),
+            None => api,
+        });
         let (labels, fields) = (selection.labels.clone(), selection.fields.clone());
         let tweak = self.tweak.clone();
         let source = source.tweak(move |options| {
@@ -201,14 +227,14 @@ impl Options {
             }
         });
         let mut builder = SharedInformer::builder(source)
-            .name(self.name_of(resource, selection))
-            .resync(self.resync_of(resource).unwrap_or_default())
+            .name(self.name_of(&resource, selection))
+            .resync(self.resync_of(&resource).unwrap_or_default())
             .decoded(self.decoded)
             .keep_managed_fields(self.keep_managed_fields);
         if let Some(backoff) = self.backoff {
             builder = builder.backoff(backoff);
         }
-        self.transforming(resource, builder).assemble()
+        self.transforming(&resource, builder).assemble()
     }
 
     fn name_of(&self, resource: &ApiResource, selection: &Selection) -> String {

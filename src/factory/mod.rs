@@ -1,9 +1,12 @@
 //! Informers of many resources under one roof: made once, started, waited for and stopped together.
 
 mod builder;
+mod handle;
 pub mod kinds;
+mod lease;
 mod registry;
 mod selection;
+mod untyped;
 
 use std::{
     fmt,
@@ -15,19 +18,25 @@ use self::{
     builder::Options,
     registry::{Held, Key, Registry},
 };
-pub use self::{builder::SharedInformerFactoryBuilder, selection::Selection};
+pub use self::{
+    builder::SharedInformerFactoryBuilder,
+    handle::{FactoryHandle, UpgradedFactory},
+    lease::Lease,
+    selection::Selection,
+    untyped::{DynamicSharedInformerFactory, MetadataSharedInformerFactory, UntypedFactory},
+};
 use crate::{
-    client::Client,
+    client::{Client, Discovery},
     error::{Error, Result},
     informer::{InformerState, SharedInformer, SharedInformerBuilder},
-    object::{ApiResource, Body, DynamicObject, Resource},
+    object::{ApiResource, Body, GroupVersionResource, Resource},
     sync::Mutex,
 };
 
 /// Informers of one cluster: each resource is watched once, however many ask for it.
 ///
 /// The factory holds its informers: they live until [`shutdown`](Self::shutdown), whether or not
-/// anybody keeps a handle. It cannot be cloned; for use in handlers there is a weak `handle`.
+/// anybody keeps a handle. It cannot be cloned; for use in handlers there is a weak [`handle`](Self::handle).
 /// Dropping it shuts it down.
 ///
 /// ```no_run
@@ -56,12 +65,15 @@ use crate::{
 ///   error says who is missing and why.
 pub struct SharedInformerFactory {
     shared: Arc<Shared>,
+    /// Whether this is the factory itself, not what a weak handle gave.
+    owns: bool,
 }
 
 /// What a factory shares with its weak handles.
 struct Shared {
     client: Client,
     options: Options,
+    discovery: Discovery,
     registry: Mutex<Registry>,
 }
 
@@ -134,12 +146,93 @@ impl SharedInformerFactory {
         let shared = &self.shared;
         let resource = K::api_resource();
         let key = shared.options.key(&resource, &Selection::default());
-        if let Some(known) = shared.registry.lock().find(&key, Held::ByFactory) {
+        if let Some(known) = shared.registry.lock().hold(&key, Held::ByFactory) {
             return Ok(known.cast());
         }
         let builder = constructor(&shared.client, shared.options.resync_of(&resource));
         let made = shared.options.transforming(&resource, builder).build()?;
         Ok(shared.keep(key, made.cast(), Held::ByFactory).cast())
+    }
+
+    /// The informer of a resource by its place in the API.
+    ///
+    /// Shared with whoever asks for the same resource by type. A resource that no informer of this
+    /// factory is about yet is looked up in the server's catalogue, by plural, singular or short name.
+    ///
+    /// ```no_run
+    /// use kinformer::{Client, GroupVersionResource, SharedInformerFactory};
+    ///
+    /// let factory = SharedInformerFactory::new(Client::try_default()?);
+    /// let widgets = factory.for_resource(&GroupVersionResource::new("example.com", "v1", "widgets"))?;
+    /// # Ok::<(), kinformer::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is no such resource: the error names it and what is near it. If it cannot be watched, or
+    /// the server cannot be asked.
+    ///
+    /// # Blocking
+    ///
+    /// While the server is asked.
+    #[doc(alias = "ForResource")]
+    pub fn for_resource(&self, resource: &GroupVersionResource) -> Result<SharedInformer> {
+        Ok(self.informer_for(&self.shared.find_resource(resource)?))
+    }
+
+    /// The informer of the objects that `K` stands for, for as long as somebody has a lease on it.
+    ///
+    /// It is started at once. When its last lease is dropped and nobody asked for it in another way, it
+    /// is stopped and forgotten as by [`stop_informer`](Self::stop_informer).
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::Secret;
+    /// use kinformer::{Client, SharedInformerFactory};
+    ///
+    /// let factory = SharedInformerFactory::new(Client::try_default()?);
+    /// let secrets = factory.lease::<Secret>()?;
+    /// secrets.wait_for_sync(std::time::Duration::from_secs(10))?;
+    /// println!("{} secrets", secrets.store().len());
+    /// drop(secrets); // their memory is free
+    /// # Ok::<(), kinformer::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the factory has been shut down, or no thread can be started.
+    pub fn lease<K: Resource>(&self) -> Result<Lease<K>> {
+        self.lease_of(&K::api_resource(), &Selection::default())
+    }
+
+    /// The same for some of the objects of a resource.
+    ///
+    /// # Errors
+    ///
+    /// If the factory has been shut down, or no thread can be started.
+    pub fn lease_of<K: Body>(
+        &self,
+        resource: &ApiResource,
+        selection: &Selection,
+    ) -> Result<Lease<K>> {
+        Lease::new(&self.shared, resource, selection)
+    }
+
+    /// Stops one informer for everybody and frees what it knew; says whether it is one of this factory.
+    ///
+    /// Its watch ends and its threads are joined. Handles on it that are left report that it has
+    /// stopped, and their listers are empty. Asking for the resource again makes a new informer.
+    ///
+    /// # Blocking
+    ///
+    /// As [`SharedInformer::stop`].
+    pub fn stop_informer<K: 'static>(&self, informer: &SharedInformer<K>) -> bool {
+        self.shared.stop_informer(&informer.cast())
+    }
+
+    /// A weak handle, which does not keep the factory alive: for handlers.
+    #[must_use]
+    pub fn handle(&self) -> FactoryHandle {
+        FactoryHandle::new(&self.shared)
     }
 
     /// Starts every informer that has not been started; those that run are left alone.
@@ -148,8 +241,8 @@ impl SharedInformerFactory {
     ///
     /// # Errors
     ///
-    /// If the factory has been shut down, its namespace is not the name of one, or no thread can be
-    /// started.
+    /// If the factory has been shut down, a namespace has a name that no namespace can have, or no
+    /// thread can be started.
     pub fn start(&self) -> Result<()> {
         self.shared.start()
     }
@@ -197,7 +290,7 @@ impl SharedInformerFactory {
 
 impl Shared {
     fn new(client: Client, options: Options) -> Self {
-        Self { client, options, registry: Mutex::default() }
+        Self { discovery: client.discovery(), client, options, registry: Mutex::default() }
     }
 
     fn informer(
@@ -205,22 +298,38 @@ impl Shared {
         resource: &ApiResource,
         selection: &Selection,
         held: Held,
-    ) -> SharedInformer<DynamicObject> {
+    ) -> SharedInformer {
         let key = self.options.key(resource, selection);
-        if let Some(known) = self.registry.lock().find(&key, held) {
+        if let Some(known) = self.registry.lock().hold(&key, held) {
             return known;
         }
         let made = self.options.make(&self.client, resource, key.selection());
         self.keep(key, made, held)
     }
 
+    /// Group, version, kind, plural and scope of what is served there.
+    fn find_resource(&self, wanted: &GroupVersionResource) -> Result<ApiResource> {
+        if let Some(known) = self.registry.lock().resource(wanted) {
+            return Ok(known);
+        }
+        let found = self.discovery.find_resource(&wanted.to_string())?;
+        if !found.supports(&["list", "watch"]) {
+            let text = format!("{wanted} cannot be watched: it has {}", found.verbs.join(", "));
+            return Err(Error::invalid("resource", text));
+        }
+        Ok(found.resource)
+    }
+
+    fn stop_informer(&self, informer: &SharedInformer) -> bool {
+        let known = self.registry.lock().forget(informer);
+        if known {
+            informer.stop_and_clear();
+        }
+        known
+    }
+
     /// Keeps an informer that was made without the lock, unless somebody else was faster.
-    fn keep(
-        &self,
-        key: Key,
-        made: SharedInformer<DynamicObject>,
-        held: Held,
-    ) -> SharedInformer<DynamicObject> {
+    fn keep(&self, key: Key, made: SharedInformer, held: Held) -> SharedInformer {
         let kept = self.registry.lock().keep(key, made.clone(), held);
         kept.unwrap_or_else(|| {
             made.stop();
@@ -229,8 +338,10 @@ impl Shared {
     }
 
     fn start(&self) -> Result<()> {
-        self.options.check()?;
-        let informers = self.registry.lock().open()?;
+        let registry = self.registry.lock();
+        registry.check()?;
+        let informers = registry.open()?;
+        drop(registry);
         for informer in informers {
             if informer.state() != InformerState::NotStarted {
                 continue;
@@ -291,6 +402,9 @@ impl Shared {
 
 impl Drop for SharedInformerFactory {
     fn drop(&mut self) {
+        if !self.owns {
+            return;
+        }
         if let Err(error) = self.shutdown() {
             log::error!("{error}");
         }

@@ -2,7 +2,10 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -33,6 +36,8 @@ pub(super) struct Core {
     pub(super) signal: Arc<Signal>,
     pub(super) stop: StopToken,
     state: Mutex<InformerState>,
+    /// Nothing is to be left when it ends.
+    clear_at_end: AtomicBool,
 }
 
 /// What it takes to make a [`Core`].
@@ -78,6 +83,7 @@ impl Core {
             signal,
             stop: StopToken::new(),
             state: Mutex::new(InformerState::NotStarted),
+            clear_at_end: AtomicBool::new(false),
         }
     }
 
@@ -143,7 +149,20 @@ impl Core {
         self.stop.stop();
         // Listeners last, so that nobody is told of something that the store does not have.
         self.processor.stop();
+        if self.clear_at_end.load(Ordering::Acquire) {
+            self.clear();
+        }
         self.end(failure);
+    }
+
+    pub(super) fn clear_at_end(&self) {
+        self.clear_at_end.store(true, Ordering::Release);
+    }
+
+    /// Frees what is stored and queued.
+    pub(super) fn clear(&self) {
+        self.store.clear();
+        while self.fifo.try_pop().is_some() {}
     }
 
     /// Whether the store and every handler have all objects from the start.

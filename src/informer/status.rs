@@ -86,7 +86,11 @@ impl InformerStatus {
         }
         if !self.has_synced {
             let mut why = match &self.doing {
-                Doing::Listing { received } => format!("still listing: {received} objects so far"),
+                Doing::Listing { received, expected } => {
+                    let about =
+                        expected.map_or("?".into(), |count| format!("about {}", grouped(count)));
+                    format!("still listing: {} of {about}", grouped(*received))
+                }
                 Doing::Nothing => "starting".into(),
                 Doing::BackingOff => format!("{} failed attempts", self.failures),
                 _ if self.queued > 0 => format!("{} objects to be applied", self.queued),
@@ -98,8 +102,22 @@ impl InformerStatus {
             return Some(why);
         }
         let behind = self.handlers.iter().find(|handler| !handler.has_synced)?;
-        Some(format!("handler {} has {} events to be told of", behind.name, behind.pending))
+        let pending = grouped(behind.pending as u64);
+        Some(format!("handler {} still has {pending} events to be told of", behind.name))
     }
+}
+
+/// With the thousands apart, as `12,000`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// One line for a person.
@@ -111,5 +129,16 @@ impl fmt::Display for InformerStatus {
             write!(f, ", not synced: {why}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        let numbers = [0, 999, 1_000, 12_000, 123_456, 1_234_567].map(grouped);
+        assert_eq!(numbers, ["0", "999", "1,000", "12,000", "123,456", "1,234,567"]);
     }
 }

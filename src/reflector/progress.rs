@@ -24,6 +24,9 @@ pub enum Doing {
     Listing {
         /// Objects of this list so far.
         received: u64,
+        /// About how many there will be, if the server says so. It does for lists in pages, without a
+        /// selector.
+        expected: Option<u64>,
     },
     /// It is asking for a watch.
     Connecting,
@@ -79,9 +82,21 @@ impl Progress {
         self.changed.notify_all();
     }
 
+    /// A list begins.
+    pub(super) fn listing(&self) {
+        self.doing(Doing::Listing { received: 0, expected: None });
+    }
+
     pub(super) fn received(&self) {
-        if let Doing::Listing { received } = &mut self.state.lock().doing {
+        if let Doing::Listing { received, .. } = &mut self.state.lock().doing {
             *received += 1;
+        }
+    }
+
+    /// A page is over, and so many objects are to come.
+    pub(super) fn remaining(&self, remaining: Option<u64>) {
+        if let Doing::Listing { received, expected } = &mut self.state.lock().doing {
+            *expected = remaining.map(|remaining| *received + remaining);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    Doing, Opened, Reflector, is_of_one_object,
+    Opened, Reflector, is_of_one_object,
     next::{Next, Session, Stage, after_error_event},
 };
 use crate::{
@@ -82,7 +82,7 @@ impl<K: 'static> Reflector<K> {
     }
 
     fn stream_once(&self, stop: &StopToken) -> Result<Streamed<K>> {
-        self.progress.doing(Doing::Listing { received: 0 });
+        self.progress.listing();
         let version = if self.state.lock().version_lost {
             String::new()
         } else {

@@ -66,7 +66,25 @@ fn waiting_says_that_it_is_still_listing() {
     informer.start().unwrap();
     wait_until("listing", || matches!(informer.status().doing, Doing::Listing { .. }));
     let listing = why(&informer);
-    assert!(listing.contains("still listing: 0 objects so far"), "{listing}");
+    assert!(listing.contains("still listing: 0 of ?"), "{listing}");
+}
+
+#[test]
+fn waiting_says_how_many_objects_the_server_expects_to_list() {
+    let server = ApiServer::start().unwrap();
+    for name in ["a", "b", "c", "d", "e"] {
+        put(&server, name, "1");
+    }
+    // Lists from the server's cache come whole: this one is not to be had from there.
+    let list = || When::any().verb(Verb::List);
+    server.inject(list().once(), Fault::status(410));
+    server.inject(list().after(1), Fault::Hang { at: Moment::BeforeHead });
+    let informer = builder(&server).streamed_lists(false).page_size(2).build().unwrap();
+    informer.start().unwrap();
+    let doing = Doing::Listing { received: 2, expected: Some(5) };
+    wait_until("a page has come", || informer.status().doing == doing);
+    let listing = why(&informer);
+    assert!(listing.contains("still listing: 2 of about 5"), "{listing}");
 }
 
 #[test]

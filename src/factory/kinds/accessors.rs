@@ -71,7 +71,8 @@ macro_rules! kinds {
 macro_rules! about {
     (watch) => { "" };
     (list) => {
-        "\nServers list these objects and do not let them be watched."
+        "\nServers list these objects but refuse to let them be watched. The informer syncs, has the refusal \
+         as the last error of its status, and lists again in pauses that grow from one second to a minute."
     };
 }
 

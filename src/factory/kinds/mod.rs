@@ -43,8 +43,8 @@ impl Kind {
         ApiResource::new(&api_version, self.kind, self.plural, self.namespaced)
     }
 
-    /// Whether it can be watched. Only `componentstatuses` cannot: an informer of it never gets past its
-    /// first list.
+    /// Whether it can be watched: all but `componentstatuses` can. An informer of that one lists again
+    /// and again instead.
     #[must_use]
     pub fn is_watchable(&self) -> bool {
         self.watchable
@@ -174,10 +174,18 @@ macro_rules! kinds {
 }
 
 macro_rules! fact {
-    (namespaced) => { true };
-    (cluster) => { false };
-    (watch) => { true };
-    (list) => { false };
+    (namespaced) => {
+        true
+    };
+    (cluster) => {
+        false
+    };
+    (watch) => {
+        true
+    };
+    (list) => {
+        false
+    };
 }
 
 include!("table.rs");

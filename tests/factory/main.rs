@@ -1,0 +1,15 @@
+//! Factories, on the embedded server.
+
+#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
+#![allow(clippy::disallowed_methods, reason = "threads that are users of factories")]
+
+mod bad_input;
+mod handles;
+mod leases;
+mod lifecycle;
+mod options;
+mod sharing;
+mod support;
+mod untyped;
+mod waiting;
+mod wire;
