@@ -151,7 +151,7 @@ impl Registry {
     pub(super) fn check(&self) -> Result<()> {
         let namespaces =
             self.entries.iter().filter_map(|entry| entry.key.selection.namespace.as_deref());
-        namespaces.map(check_namespace).collect()
+        namespaces.try_for_each(check_namespace)
     }
 
     /// Takes nothing more; gives all informers, to be stopped.
