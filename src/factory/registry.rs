@@ -149,7 +149,7 @@ impl Registry {
     ///
     /// If an informer is about a namespace that cannot be.
     pub(super) fn check(&self) -> Result<()> {
-        let namespaces =
+        let mut namespaces =
             self.entries.iter().filter_map(|entry| entry.key.selection.namespace.as_deref());
         namespaces.try_for_each(check_namespace)
     }
