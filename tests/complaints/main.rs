@@ -6,6 +6,7 @@
 
 mod alone;
 mod connections;
+mod factories;
 mod health;
 mod memory;
 mod objects;
