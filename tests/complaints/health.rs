@@ -105,7 +105,8 @@ fn a_cache_that_cannot_fill_is_read_without_waiting_and_says_that_it_has_not_syn
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     let status = informer.status();
     assert!(!status.has_synced && status.last_event_age.is_none() && status.watch_age.is_none());
-    assert!(status.to_string().contains("not synced") && status.to_string().contains("403"));
+    let why = status.unsynced().unwrap();
+    assert!(why.contains("403"), "{why}");
 }
 
 #[test]

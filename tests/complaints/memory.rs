@@ -86,9 +86,7 @@ fn caches_alone_from_a_stream() {
 /// What a process held at each list: the texts in its cache, all that it held, and at most so far, in
 /// kilobytes. Between the lists, `between` is called.
 #[cfg(target_os = "linux")]
-fn measured(test: &str, between: impl Fn(&ApiServer)) -> Vec<[usize; 3]> {
-    let server = ApiServer::start().unwrap();
-    server.create_sample_pods(PODS).unwrap();
+fn measured(server: &ApiServer, test: &str, between: impl Fn(&ApiServer)) -> Vec<[usize; 3]> {
     let mut found = Vec::new();
     alone::run(test, &server.url(), |line| {
         let Some(figures) = line.strip_prefix("list ") else { return };
@@ -99,7 +97,7 @@ fn measured(test: &str, between: impl Fn(&ApiServer)) -> Vec<[usize; 3]> {
         if found.len() == 1 {
             server.inject(When::any().verb(Verb::Watch), Fault::status(503));
             server.drop_connections();
-            between(&server);
+            between(server);
             server.compact();
             server.clear_faults();
         }
@@ -109,11 +107,19 @@ fn measured(test: &str, between: impl Fn(&ApiServer)) -> Vec<[usize; 3]> {
 }
 
 #[cfg(target_os = "linux")]
+fn server_with_pods() -> ApiServer {
+    let server = ApiServer::start().unwrap();
+    server.create_sample_pods(PODS).unwrap();
+    server
+}
+
+#[cfg(target_os = "linux")]
 #[test]
 fn a_cache_costs_its_texts_and_little_more_at_the_first_list_and_at_the_next() {
+    let server = server_with_pods();
     for test in ["memory::caches_alone_from_pages", "memory::caches_alone_from_a_stream"] {
-        let other = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}});
-        let found = measured(test, |server| drop(server.put(other.clone()).unwrap()));
+        // Something else, so that there is something to be forgotten.
+        let found = measured(&server, test, |server| drop(put(server, "other", test)));
         for figures in found {
             let [text, held, most] = figures;
             assert!(text < PODS * 11 * 2 / 3, "{test}: without managed fields: {figures:?}");
@@ -126,7 +132,7 @@ fn a_cache_costs_its_texts_and_little_more_at_the_first_list_and_at_the_next() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_list_in_which_everything_has_changed_costs_no_more_than_both_states() {
-    let found = measured("memory::caches_alone_from_pages", |server| {
+    let found = measured(&server_with_pods(), "memory::caches_alone_from_pages", |server| {
         for mut pod in server.list("v1", "Pod") {
             pod["metadata"]["labels"]["changed"] = "yes".into();
             server.update(pod).unwrap();
