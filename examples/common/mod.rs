@@ -76,6 +76,14 @@ impl Arguments {
         (!self.0.is_empty()).then(|| self.0.remove(0))
     }
 
+    /// Whether a cluster is named that has not been taken yet.
+    pub(crate) fn name_a_cluster(&self) -> bool {
+        let flags = ["--kubeconfig", "--context", "--server"];
+        self.0
+            .iter()
+            .any(|argument| flags.contains(&argument.split('=').next().unwrap_or_default()))
+    }
+
     /// # Errors
     ///
     /// If something is left.

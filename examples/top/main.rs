@@ -56,7 +56,11 @@ fn main() -> common::Result {
     let factory = SharedInformerFactory::new(client.clone());
     let selection = Selection::new().namespace(&namespace).labels(labels.clone());
     let informer = factory.informer_of::<DynamicObject>(&resource, &selection);
-    let expected = count(&client.dynamic(&resource).namespace(&namespace), labels);
+    let mut api = client.dynamic(&resource);
+    if !namespace.is_empty() {
+        api = api.namespace(&namespace);
+    }
+    let expected = count(&api, labels);
     let is_terminal = std::io::stdout().is_terminal();
     let seen = Arc::new(Mutex::new(Seen::default()));
     let (seeing, memory_before) = (seen.clone(), seen::resident_bytes());

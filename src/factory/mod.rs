@@ -6,6 +6,7 @@ pub mod kinds;
 mod lease;
 mod registry;
 mod selection;
+mod status;
 mod untyped;
 
 use std::{
@@ -23,6 +24,7 @@ pub use self::{
     handle::{FactoryHandle, UpgradedFactory},
     lease::Lease,
     selection::Selection,
+    status::FactoryStatus,
     untyped::{DynamicSharedInformerFactory, MetadataSharedInformerFactory, UntypedFactory},
 };
 use crate::{
@@ -156,8 +158,9 @@ impl SharedInformerFactory {
 
     /// The informer of a resource by its place in the API.
     ///
-    /// Shared with whoever asks for the same resource by type. A resource that no informer of this
-    /// factory is about yet is looked up in the server's catalogue, by plural, singular or short name.
+    /// Shared with whoever asks for the same resource by type. Built-in [`kinds`] are known; another
+    /// resource that no informer of this factory is about yet is looked up in the server's catalogue, by
+    /// plural, singular or short name.
     ///
     /// ```no_run
     /// use kinformer::{Client, GroupVersionResource, SharedInformerFactory};
@@ -262,6 +265,19 @@ impl SharedInformerFactory {
         self.shared.wait_for_cache_sync(Instant::now().checked_add(limit))
     }
 
+    /// How the informers are doing.
+    ///
+    /// ```no_run
+    /// # let factory = kinformer::SharedInformerFactory::new(kinformer::Client::try_default()?);
+    /// print!("{}", factory.status()); // a small table
+    /// # Ok::<(), kinformer::Error>(())
+    /// ```
+    #[must_use]
+    pub fn status(&self) -> FactoryStatus {
+        let informers = self.shared.registry.lock().all();
+        FactoryStatus { informers: informers.iter().map(SharedInformer::status).collect() }
+    }
+
     /// Stops every informer, for good. What they last knew can still be read.
     ///
     /// May be called more than once and from several threads; each call returns when all have stopped.
@@ -311,6 +327,9 @@ impl Shared {
     fn find_resource(&self, wanted: &GroupVersionResource) -> Result<ApiResource> {
         if let Some(known) = self.registry.lock().resource(wanted) {
             return Ok(known);
+        }
+        if let Some(kind) = kinds::find_resource(wanted).filter(|kind| kind.is_watchable()) {
+            return Ok(kind.resource());
         }
         let found = self.discovery.find_resource(&wanted.to_string())?;
         if !found.supports(&["list", "watch"]) {

@@ -176,6 +176,7 @@ impl Core {
         let age = |since: Instant| now.saturating_duration_since(since);
         let activity = self.controller.reflector().progress.activity();
         let handlers = self.processor.listeners().into_iter().map(|listener| HandlerStatus {
+            id: listener.id,
             name: listener.name.clone(),
             pending: listener.pending(),
             has_synced: listener.has_synced(),
@@ -183,6 +184,8 @@ impl Core {
             panics: listener.panics(),
         });
         InformerStatus {
+            name: self.name.clone(),
+            api_version: self.resource.api_version(),
             resource: self.resource.to_string(),
             state: self.state(),
             doing: activity.doing,
@@ -190,6 +193,8 @@ impl Core {
             objects: self.store.len(),
             last_error: activity.last_error,
             failures: activity.failures,
+            all_failures: activity.all_failures,
+            events: activity.events,
             last_event_age: activity.last_event.map(age),
             watch_age: activity.watching_since.map(age),
             last_sync_resource_version: activity.resource_version,

@@ -20,12 +20,14 @@ mod controller;
 mod core;
 mod handler;
 mod listener;
+mod metrics;
 mod plain;
 mod processor;
 mod registration;
 mod role;
 mod signal;
 mod status;
+mod table;
 mod weak;
 
 use std::{
@@ -39,12 +41,14 @@ pub use self::{
     builder::SharedInformerBuilder,
     controller::{Controller, ControllerBuilder, Running},
     handler::{Event, EventHandler, FilteringHandler, HandlerFuncs, HandlerOutput},
+    metrics::{Metric, MetricKind},
     plain::Informer,
     registration::{Registration, RegistrationGuard},
     status::{HandlerStatus, InformerState, InformerStatus},
     weak::WeakInformer,
 };
 use self::{core::Core, role::Role};
+pub(crate) use self::{metrics::visit_all, status::table_of};
 use crate::{
     cache::{Indexer, Indexers, Lister, Store},
     error::{Error, Result},

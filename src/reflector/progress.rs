@@ -46,6 +46,10 @@ pub(crate) struct Activity {
     pub(crate) last_error: Option<String>,
     /// Failures since something last worked.
     pub(crate) failures: u32,
+    /// Failures ever.
+    pub(crate) all_failures: u64,
+    /// What watches have sent, bookmarks included.
+    pub(crate) events: u64,
     pub(crate) last_event: Option<Instant>,
     pub(crate) watching_since: Option<Instant>,
     pub(crate) lists: u64,
@@ -60,6 +64,8 @@ impl Progress {
             doing: Doing::Nothing,
             last_error: None,
             failures: 0,
+            all_failures: 0,
+            events: 0,
             last_event: None,
             watching_since: None,
             lists: 0,
@@ -96,7 +102,7 @@ impl Progress {
     /// A page is over, and so many objects are to come.
     pub(super) fn remaining(&self, remaining: Option<u64>) {
         if let Doing::Listing { received, expected } = &mut self.state.lock().doing {
-            *expected = remaining.map(|remaining| *received + remaining);
+            *expected = remaining.map(|remaining| received.saturating_add(remaining));
         }
     }
 
@@ -123,6 +129,7 @@ impl Progress {
     pub(super) fn event(&self, now: Instant, resource_version: Option<&str>) {
         let mut state = self.state.lock();
         state.last_event = Some(now);
+        state.events += 1;
         if let Some(version) = resource_version {
             state.resource_version.clear();
             state.resource_version.push_str(version);
@@ -132,6 +139,7 @@ impl Progress {
     pub(super) fn failed(&self, error: &Error) {
         let mut state = self.state.lock();
         state.failures += 1;
+        state.all_failures += 1;
         state.last_error = Some(describe(error));
         self.changed.notify_all();
     }

@@ -9,6 +9,7 @@ mod leases;
 mod lifecycle;
 mod options;
 mod sharing;
+mod status;
 mod support;
 mod untyped;
 mod waiting;

@@ -149,7 +149,7 @@ fn a_status_counts_and_dates() {
     assert!(status.last_event_age.is_some_and(|age| age < LIMIT));
     wait_until("the version", || informer.last_sync_resource_version() == version);
     assert_eq!(status.handlers.len(), 1);
-    assert!(informer.status().to_string().starts_with("configmaps: Running, 2 objects"));
+    assert_eq!((status.events, status.all_failures), (1, 0));
     delete(&server, "a");
     assert_eq!(events.next(), "-a");
     assert_eq!(informer.status().objects, 1);
@@ -168,4 +168,26 @@ fn the_last_error_appears_and_goes() {
     server.clear_faults();
     wait_until("none", || informer.status().last_error.is_none());
     assert_eq!(informer.status().failures, 0);
+}
+
+#[test]
+fn a_status_prints_as_a_small_table() {
+    let source = Source::new();
+    source.put("a", "1");
+    let informer = source.informer().name("maps").build().unwrap();
+    assert!(informer.status().to_string().contains("\nmaps      not started  no"));
+    let events = listen(&informer);
+    informer.start().unwrap();
+    informer.wait_for_sync(LIMIT).unwrap();
+    wait_until("watching", || informer.status().doing == Doing::Watching);
+    assert_eq!(events.next(), "+a 1 true");
+    let printed = informer.status().to_string();
+    let lines: Vec<Vec<_>> =
+        printed.lines().map(|line| line.split_whitespace().collect()).collect();
+    let row = ["maps", "watching", "0s", "yes", "1", "0", "1", "0", "1", "1", "0", "-"];
+    assert_eq!(lines[1], row, "{printed}");
+    assert_eq!(lines[2], ["HANDLER", "SYNCED", "WAITING", "BUSY", "PANICS"]);
+    assert_eq!(&lines[3][1..], ["yes", "0", "-", "0"], "{printed}");
+    informer.stop();
+    assert!(informer.status().to_string().contains("stopped"));
 }

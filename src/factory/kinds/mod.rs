@@ -16,7 +16,7 @@
 //! Kinds come and go with versions of Kubernetes. There are those of the version that the program has
 //! chosen for k8s-openapi: 93 with `v1_37`, 81 with `v1_33`. What that version does not have is no
 //! method, and does not compile; if the server has it, it can be had from
-//! [`informer_for`](crate::SharedInformerFactory::informer_for) all the same.
+//! [`for_resource`](crate::SharedInformerFactory::for_resource) all the same.
 
 use crate::object::{ApiResource, GroupVersionKind, GroupVersionResource};
 
