@@ -1,6 +1,6 @@
 //! What a factory says about all its informers, and informers of some namespaces.
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kinformer::{
     ApiResource, Selection, SharedInformerFactory,
     testing::{ApiServer, Fault, When},
@@ -49,4 +49,25 @@ fn some_namespaces_are_watched_without_permission_for_all() {
     assert_eq!(events, ["green/a", "red/a"], "one place to be told");
     let everywhere = |path: &str| path == "/api/v1/configmaps";
     assert!(!server.requests().iter().any(|seen| everywhere(&seen.path)));
+}
+
+#[test]
+fn what_is_counted_goes_with_its_informer() {
+    let server = ApiServer::start().unwrap();
+    let factory = SharedInformerFactory::new(client(&server));
+    let (maps, secrets) = (factory.informer::<ConfigMap>(), factory.informer::<Secret>());
+    maps.on_event(|_| ()).unwrap();
+    secrets.on_event(|_| ()).unwrap();
+    factory.start().unwrap();
+    factory.wait_for_cache_sync(LIMIT).unwrap();
+    let metrics = || {
+        let mut text = String::new();
+        factory.status().metrics(|metric| text += &metric.to_string());
+        text
+    };
+    let both = metrics();
+    assert!(both.contains("configmaps") && both.contains("secrets"), "{both}");
+    assert!(factory.stop_informer(&maps));
+    let left = metrics();
+    assert!(!left.contains("configmaps") && left.contains("secrets"), "{left}");
 }
