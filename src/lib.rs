@@ -136,15 +136,15 @@ pub use crate::{
         StatusDetails, StatusMeta, TransportError,
     },
     factory::{
-        DynamicSharedInformerFactory, FactoryHandle, FactoryStatus, Lease,
-        MetadataSharedInformerFactory, Selection, SharedInformerFactory,
+        DynamicSharedInformerFactory, Everything, EverythingBuilder, FactoryHandle, FactoryStatus,
+        Lease, MetadataSharedInformerFactory, Selection, SharedInformerFactory,
         SharedInformerFactoryBuilder, UntypedFactory, UpgradedFactory, kinds,
     },
     informer::{
         Controller, ControllerBuilder, Event, EventHandler, FilteringHandler, HandlerFuncs,
         HandlerOutput, HandlerStatus, Informer, InformerState, InformerStatus, Metric, MetricKind,
-        Registration, RegistrationGuard, Running, SharedInformer, SharedInformerBuilder,
-        WeakInformer,
+        NamespaceSet, Registration, RegistrationGuard, Running, SharedInformer,
+        SharedInformerBuilder, WeakInformer,
     },
     object::{
         ApiResource, Body, Decoded, DynamicObject, GroupVersionKind, GroupVersionResource, Labels,

@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use super::{
     DynamicSharedInformerFactory, Key, MetadataSharedInformerFactory, Selection, Shared,
-    SharedInformerFactory, UntypedFactory,
+    SharedInformerFactory, UntypedFactory, selection::Namespaces,
 };
 use crate::{
     client::{Api, Client, ListOptions},
     error::Result,
-    informer::{SharedInformer, SharedInformerBuilder},
+    informer::{NamespaceSet, SharedInformer, SharedInformerBuilder},
     object::{ApiResource, Body, Decoded, DynamicObject, GroupVersionResource, Object, Resource},
     reflector::{Backoff, ListWatch},
 };
@@ -48,7 +48,7 @@ pub struct SharedInformerFactoryBuilder {
 #[derive(Default)]
 pub(super) struct Options {
     name: Option<String>,
-    namespace: Option<String>,
+    namespaces: Namespaces,
     resync: Option<Duration>,
     custom_resync: Vec<(GroupVersionResource, Option<Duration>)>,
     tweak: Option<Tweak>,
@@ -80,7 +80,14 @@ impl SharedInformerFactoryBuilder {
     /// [`start`](SharedInformerFactory::start); a namespace that does not exist is empty.
     #[doc(alias = "WithNamespace")]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
-        self.options.namespace = Some(namespace.into()).filter(|namespace| !namespace.is_empty());
+        self.options.namespaces = Namespaces::one(namespace);
+        self
+    }
+
+    /// Only objects of these namespaces, which can change: one watch for each of them and for each
+    /// resource that lives in namespaces.
+    pub fn namespaces(mut self, set: &NamespaceSet) -> Self {
+        self.options.namespaces = Namespaces::Several(set.clone());
         self
     }
 
@@ -190,9 +197,10 @@ impl Options {
     /// What the informer of a selection is known by.
     pub(super) fn key(&self, resource: &ApiResource, selection: &Selection) -> Key {
         let mut selection = selection.clone();
-        selection.namespace = selection.namespace.or_else(|| self.namespace.clone());
         if !resource.is_namespaced() {
-            selection.namespace = None;
+            selection.namespaces = Namespaces::Any;
+        } else if selection.namespaces == Namespaces::Any {
+            selection.namespaces = self.namespaces.clone();
         }
         Key::new(resource.gvr(), selection)
     }
@@ -213,20 +221,29 @@ impl Options {
 
     fn make_from<K: Body>(&self, api: Api<K>, selection: &Selection) -> SharedInformer<K> {
         let resource = api.resource().clone();
-        let source = ListWatch::from_api(match &selection.namespace {
-            Some(namespace) => api.namespace(namespace),
-            None => api,
-        });
         let (labels, fields) = (selection.labels.clone(), selection.fields.clone());
         let tweak = self.tweak.clone();
-        let source = source.tweak(move |options| {
-            options.labels = labels.clone();
-            options.fields = fields.clone();
-            if let Some(tweak) = &tweak {
-                tweak(options);
+        let source = move |api: Api<K>| {
+            let (labels, fields, tweak) = (labels.clone(), fields.clone(), tweak.clone());
+            ListWatch::from_api(api).tweak(move |options| {
+                options.labels = labels.clone();
+                options.fields = fields.clone();
+                if let Some(tweak) = &tweak {
+                    tweak(options);
+                }
+            })
+        };
+        let builder = match &selection.namespaces {
+            Namespaces::Any => SharedInformer::builder(source(api)),
+            Namespaces::One(namespace) => SharedInformer::builder(source(api.namespace(namespace))),
+            Namespaces::Several(set) => {
+                let all = source(api.clone());
+                SharedInformerBuilder::in_namespaces(all, set, move |namespace| {
+                    source(api.namespace(namespace))
+                })
             }
-        });
-        let mut builder = SharedInformer::builder(source)
+        };
+        let mut builder = builder
             .name(self.name_of(&resource, selection))
             .resync(self.resync_of(&resource).unwrap_or_default())
             .decoded(self.decoded)
@@ -270,7 +287,7 @@ impl fmt::Debug for SharedInformerFactoryBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedInformerFactoryBuilder")
             .field("client", &self.client)
-            .field("namespace", &self.options.namespace)
+            .field("namespaces", &self.options.namespaces)
             .finish_non_exhaustive()
     }
 }

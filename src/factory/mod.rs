@@ -1,6 +1,7 @@
 //! Informers of many resources under one roof: made once, started, waited for and stopped together.
 
 mod builder;
+mod everything;
 mod handle;
 pub mod kinds;
 mod lease;
@@ -21,6 +22,7 @@ use self::{
 };
 pub use self::{
     builder::SharedInformerFactoryBuilder,
+    everything::{Everything, EverythingBuilder},
     handle::{FactoryHandle, UpgradedFactory},
     lease::Lease,
     selection::Selection,
@@ -32,6 +34,7 @@ use crate::{
     error::{Error, Result},
     informer::{InformerState, SharedInformer, SharedInformerBuilder},
     object::{ApiResource, Body, GroupVersionResource, Resource},
+    stop::StopToken,
     sync::Mutex,
 };
 
@@ -77,6 +80,8 @@ struct Shared {
     options: Options,
     discovery: Discovery,
     registry: Mutex<Registry>,
+    /// Stopped by the shutdown.
+    stop: StopToken,
 }
 
 impl SharedInformerFactory {
@@ -220,6 +225,25 @@ impl SharedInformerFactory {
         Lease::new(&self.shared, resource, selection)
     }
 
+    /// Informers for every resource that the server has and that can be watched, in the version that it
+    /// prefers; kept up to date as custom resources and aggregated servers come and go.
+    ///
+    /// ```no_run
+    /// use kinformer::{Client, SharedInformerFactory};
+    ///
+    /// let factory = SharedInformerFactory::new(Client::try_default()?);
+    /// let (send, receive) = crossbeam_channel::unbounded();
+    /// let all = factory.everything().filter(|found| found.resource.plural() != "events").watch(send)?;
+    /// println!("{} resources", all.resources().len());
+    /// for event in receive {
+    ///     println!("{} {event}", event.cluster());
+    /// }
+    /// # Ok::<(), kinformer::Error>(())
+    /// ```
+    pub fn everything(&self) -> EverythingBuilder {
+        EverythingBuilder::new(&self.shared)
+    }
+
     /// Stops one informer for everybody and frees what it knew; says whether it is one of this factory.
     ///
     /// Its watch ends and its threads are joined. Handles on it that are left report that it has
@@ -306,7 +330,9 @@ impl SharedInformerFactory {
 
 impl Shared {
     fn new(client: Client, options: Options) -> Self {
-        Self { discovery: client.discovery(), client, options, registry: Mutex::default() }
+        let stop = StopToken::new();
+        let discovery = client.with_stop(&stop).discovery();
+        Self { client, options, discovery, registry: Mutex::default(), stop }
     }
 
     fn informer(
@@ -401,6 +427,7 @@ impl Shared {
 
     fn shutdown(&self, deadline: Option<Instant>) -> Result<()> {
         let informers = self.registry.lock().close();
+        self.stop.stop();
         // All are told before any is waited for.
         for informer in &informers {
             informer.begin_stop();

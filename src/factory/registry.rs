@@ -1,9 +1,9 @@
 //! The informers that a factory holds.
 
-use super::selection::{Selection, check_namespace};
+use super::selection::{Namespaces, Selection};
 use crate::{
     error::{Error, Result},
-    informer::SharedInformer,
+    informer::{SharedInformer, check_namespace},
     object::{ApiResource, GroupVersionResource},
 };
 
@@ -149,9 +149,10 @@ impl Registry {
     ///
     /// If an informer is about a namespace that cannot be.
     pub(super) fn check(&self) -> Result<()> {
-        let mut namespaces =
-            self.entries.iter().filter_map(|entry| entry.key.selection.namespace.as_deref());
-        namespaces.try_for_each(check_namespace)
+        self.entries.iter().try_for_each(|entry| match &entry.key.selection.namespaces {
+            Namespaces::One(name) => check_namespace(name),
+            Namespaces::Any | Namespaces::Several(_) => Ok(()),
+        })
     }
 
     /// Takes nothing more; gives all informers, to be stopped.

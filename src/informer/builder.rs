@@ -7,12 +7,15 @@ use serde::Serialize;
 use super::{
     SharedInformer,
     core::{Core, Parts},
+    feed::Feed,
+    namespace_set::NamespaceSet,
+    namespaces::NamespacesFeed,
 };
 use crate::{
     cache::{DeltaFifo, Indexer, Indexers, object_store},
     error::{Error, Result},
     object::{Body, Decoded, DynamicObject, Object, Shape},
-    reflector::{self, Backoff, ErrorHandler, ListerWatcher, Reflector},
+    reflector::{self, Backoff, ErrorHandler, ListerWatcher, Reflector, ReflectorStore},
     sync::Mutex,
 };
 
@@ -20,6 +23,8 @@ use crate::{
 #[must_use]
 pub struct SharedInformerBuilder<K> {
     source: Box<dyn ListerWatcher<DynamicObject>>,
+    /// In place of the source, one for each namespace.
+    namespaces: Option<(NamespaceSet, SourceOf)>,
     name: Option<String>,
     resync: Option<Duration>,
     indexers: Indexers<Object>,
@@ -34,12 +39,14 @@ pub struct SharedInformerBuilder<K> {
     kind: PhantomData<fn() -> K>,
 }
 
+type SourceOf = Box<dyn Fn(&str) -> Box<dyn ListerWatcher<DynamicObject>> + Send + Sync>;
 type Transform = Box<dyn Fn(Object) -> Result<Object> + Send + Sync>;
 
 impl<K: 'static> SharedInformerBuilder<K> {
     pub(super) fn new(source: impl ListerWatcher<K>) -> Self {
         Self {
             source: Box::new(reflector::Erased::new(source)),
+            namespaces: None,
             name: None,
             resync: None,
             indexers: Indexers::new(),
@@ -53,6 +60,21 @@ impl<K: 'static> SharedInformerBuilder<K> {
             on_error: None,
             kind: PhantomData,
         }
+    }
+
+    /// An informer of several namespaces, each with a source of its own; `all` says what they have in
+    /// common.
+    pub(crate) fn in_namespaces<S: ListerWatcher<K>>(
+        all: impl ListerWatcher<K>,
+        set: &NamespaceSet,
+        source_of: impl Fn(&str) -> S + Send + Sync + 'static,
+    ) -> Self {
+        let source_of = move |namespace: &str| -> Box<dyn ListerWatcher<DynamicObject>> {
+            Box::new(reflector::Erased::new(source_of(namespace)))
+        };
+        let mut builder = Self::new(all);
+        builder.namespaces = Some((set.clone(), Box::new(source_of)));
+        builder
     }
 
     /// What it is called in logs and errors. Defaults to the resource.
@@ -186,19 +208,59 @@ impl<K: 'static> SharedInformerBuilder<K> {
         }
         let fifo = Arc::new(fifo.build());
         let name = self.name.unwrap_or_else(|| resource.to_string());
-        let mut reflector = Reflector::boxed(self.source, Box::new(fifo.clone()))
-            .name(name.clone())
+        let reflecting = Reflecting {
+            name: name.clone(),
+            backoff: self.backoff,
+            page_size: self.page_size,
+            streamed_lists: self.streamed_lists,
+            silence: self.silence,
+            on_error: self.on_error,
+        };
+        let feed: Box<dyn Feed> = match self.namespaces {
+            None => Box::new(reflecting.reflector(self.source, Box::new(fifo.clone()))),
+            Some((set, source_of)) => {
+                let shape = self.shape;
+                let reflector_of = move |namespace: &str, target| {
+                    let mut source = source_of(namespace);
+                    source.shape(&shape);
+                    reflecting.reflector(source, target)
+                };
+                Box::new(NamespacesFeed::new(set, fifo.clone(), Box::new(reflector_of)))
+            }
+        };
+        let core = Core::new(Parts { resource, name, fifo, store, feed, resync: self.resync });
+        SharedInformer::new(core)
+    }
+}
+
+/// What is said about the reflectors of an informer.
+struct Reflecting {
+    name: String,
+    backoff: Backoff,
+    page_size: Option<u32>,
+    streamed_lists: bool,
+    silence: Option<Duration>,
+    on_error: Option<ErrorHandler>,
+}
+
+impl Reflecting {
+    fn reflector(
+        &self,
+        source: Box<dyn ListerWatcher<DynamicObject>>,
+        target: Box<dyn ReflectorStore<Object>>,
+    ) -> Reflector<DynamicObject> {
+        let mut reflector = Reflector::boxed(source, target)
+            .name(self.name.clone())
             .backoff(self.backoff)
             .streamed_lists(self.streamed_lists)
-            .shared_on_error(self.on_error);
+            .shared_on_error(self.on_error.clone());
         if let Some(size) = self.page_size {
             reflector = reflector.page_size(size);
         }
         if let Some(limit) = self.silence {
             reflector = reflector.watch_silence(limit);
         }
-        let core = Core::new(Parts { resource, name, fifo, store, reflector, resync: self.resync });
-        SharedInformer::new(core)
+        reflector.build()
     }
 }
 

@@ -10,7 +10,8 @@ use std::{
 };
 
 use super::{
-    controller::Controller,
+    controller::{Controller, Schedule},
+    feed::Feed,
     processor::Processor,
     signal::Signal,
     status::{HandlerStatus, InformerState, InformerStatus},
@@ -19,7 +20,6 @@ use crate::{
     cache::{DeltaFifo, Indexer, ThreadSafeStore, panic_text},
     error::{Error, Result},
     object::{ApiResource, DynamicObject, Object},
-    reflector::ReflectorBuilder,
     stop::StopToken,
     sync::Mutex,
 };
@@ -46,32 +46,34 @@ pub(super) struct Parts {
     pub(super) name: String,
     pub(super) fifo: Arc<DeltaFifo<Object>>,
     pub(super) store: Arc<ThreadSafeStore<Object>>,
-    pub(super) reflector: ReflectorBuilder<DynamicObject>,
+    pub(super) feed: Box<dyn Feed>,
     pub(super) resync: Option<Duration>,
 }
 
 impl Core {
     pub(super) fn new(parts: Parts) -> Self {
-        let Parts { resource, name, fifo, store, reflector, resync } = parts;
+        let Parts { resource, name, fifo, store, feed, resync } = parts;
         let signal = Arc::new(Signal::default());
         let plural = resource.plural().to_owned();
         let processor =
             Arc::new(Processor::new(plural.clone(), store.clone(), resync, signal.clone()));
         let (applying, asking, asked) = (processor.clone(), processor.clone(), processor.clone());
         let (queue, synced, changed) = (fifo.clone(), processor.clone(), signal.clone());
-        let controller = Controller::with_reflector(reflector, fifo.clone(), move |popped| {
+        let apply = move |popped| {
             applying.apply(popped);
             Ok(())
-        })
-        .thread_name(plural)
-        .schedule(move || asking.check_period(), move |now| asked.should_resync(now))
-        .after_each(move || {
-            if !synced.is_synced() && queue.has_synced() {
-                synced.set_synced();
-            }
-            changed.changed_for_waiters();
-        })
-        .build();
+        };
+        let schedule = Schedule {
+            period: Box::new(move || asking.check_period()),
+            is_due: Box::new(move |now| asked.should_resync(now)),
+        };
+        let controller =
+            Controller::fed_by(feed, plural, fifo.clone(), apply, schedule, move || {
+                if !synced.is_synced() && queue.has_synced() {
+                    synced.set_synced();
+                }
+                changed.changed_for_waiters();
+            });
         Self {
             indexer: Indexer::over(store.clone()),
             resource,
@@ -174,7 +176,7 @@ impl Core {
     pub(super) fn status(&self) -> InformerStatus {
         let now = Instant::now();
         let age = |since: Instant| now.saturating_duration_since(since);
-        let activity = self.controller.reflector().progress.activity();
+        let activity = self.controller.activity();
         let handlers = self.processor.listeners().into_iter().map(|listener| HandlerStatus {
             id: listener.id,
             name: listener.name.clone(),
@@ -207,7 +209,7 @@ impl Core {
 
     /// How far the server has been followed: everything up to there has been queued.
     pub(super) fn seen_version(&self) -> String {
-        self.controller.reflector().last_sync_resource_version()
+        self.controller.last_sync_resource_version()
     }
 
     /// How many keys will have been applied when all that are queued now have been.

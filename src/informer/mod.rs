@@ -18,9 +18,12 @@
 mod builder;
 mod controller;
 mod core;
+mod feed;
 mod handler;
 mod listener;
 mod metrics;
+mod namespace_set;
+mod namespaces;
 mod plain;
 mod processor;
 mod registration;
@@ -37,18 +40,21 @@ use std::{
     time::{Duration, Instant},
 };
 
+use self::core::Core;
 pub use self::{
     builder::SharedInformerBuilder,
     controller::{Controller, ControllerBuilder, Running},
     handler::{Event, EventHandler, FilteringHandler, HandlerFuncs, HandlerOutput},
     metrics::{Metric, MetricKind},
+    namespace_set::NamespaceSet,
     plain::Informer,
     registration::{Registration, RegistrationGuard},
     status::{HandlerStatus, InformerState, InformerStatus},
     weak::WeakInformer,
 };
-use self::{core::Core, role::Role};
-pub(crate) use self::{metrics::visit_all, status::table_of};
+pub(crate) use self::{
+    metrics::visit_all, namespace_set::check_namespace, role::Role, status::table_of,
+};
 use crate::{
     cache::{Indexer, Indexers, Lister, Store},
     error::{Error, Result},

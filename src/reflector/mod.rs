@@ -28,7 +28,7 @@ use self::{
     patience::Patience,
 };
 pub(crate) use self::{
-    progress::{Progress, describe},
+    progress::{Activity, Progress, describe},
     source::Erased,
 };
 use crate::{

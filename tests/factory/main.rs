@@ -4,9 +4,11 @@
 #![allow(clippy::disallowed_methods, reason = "threads that are users of factories")]
 
 mod bad_input;
+mod everything;
 mod handles;
 mod leases;
 mod lifecycle;
+mod namespaces;
 mod options;
 mod sharing;
 mod status;
