@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kinformer::{
-    ApiResource, Selection, SharedInformerFactory,
+    NamespaceSet, SharedInformerFactory,
     testing::{ApiServer, Fault, When},
 };
 use serde_json::json;
@@ -31,24 +31,22 @@ fn some_namespaces_are_watched_without_permission_for_all() {
             "metadata": {"name": "a", "namespace": namespace}});
         server.create(map).unwrap();
     }
-    let factory = SharedInformerFactory::new(client(&server));
-    let (send, told) = crossbeam_channel::unbounded();
-    let maps = ApiResource::of::<ConfigMap>();
-    let informers = ["red", "green"].map(|namespace| {
-        let here = Selection::new().namespace(namespace);
-        let informer = factory.informer_of::<ConfigMap>(&maps, &here);
-        informer.add_event_handler(send.clone()).unwrap();
-        informer
-    });
+    let tenants = NamespaceSet::new(["red", "green"]).unwrap();
+    let factory = SharedInformerFactory::builder(client(&server)).namespaces(&tenants).build();
+    let maps = factory.informer::<ConfigMap>();
     factory.start().unwrap();
     factory.wait_for_cache_sync(LIMIT).unwrap();
-    let keys = informers.map(|informer| informer.store().list_keys().remove(0).to_string());
-    assert_eq!(keys, ["red/a", "green/a"]);
-    let mut events: Vec<_> = told.try_iter().map(|event| event.key().to_string()).collect();
-    events.sort();
-    assert_eq!(events, ["green/a", "red/a"], "one place to be told");
-    let everywhere = |path: &str| path == "/api/v1/configmaps";
-    assert!(!server.requests().iter().any(|seen| everywhere(&seen.path)));
+    let keys = || {
+        let mut keys: Vec<_> = maps.store().list_keys().iter().map(ToString::to_string).collect();
+        keys.sort();
+        keys
+    };
+    assert_eq!(keys(), ["green/a", "red/a"]);
+    tenants.insert("blue").unwrap();
+    wait_until("the new one", || keys() == ["blue/a", "green/a", "red/a"]);
+    let asked: Vec<_> = server.requests().into_iter().map(|seen| seen.path).collect();
+    let in_one = |path: &String| path.starts_with("/api/v1/namespaces/");
+    assert!(!asked.is_empty() && asked.iter().all(in_one), "{asked:?}");
 }
 
 #[test]
