@@ -21,7 +21,7 @@ use crate::{
 const PODS: usize = 1_000;
 
 /// What threads and buffers take however many objects there are, in kilobytes.
-const SLACK: usize = 2 * 1024;
+const SLACK: usize = 4 * 1024;
 
 /// What a process holds: now, and at most so far, in kilobytes.
 #[cfg(target_os = "linux")]
