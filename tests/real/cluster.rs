@@ -47,12 +47,16 @@ impl Cluster {
     }
 
     pub(crate) fn config(&self, file: &str) -> Config {
-        Config::from_kubeconfig_file(self.folder.join(file), None).unwrap()
+        Config::from_kubeconfig_file(self.path(file), None).unwrap()
+    }
+
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
+        self.folder.join(file)
     }
 
     /// The text of the administrator's kubeconfig file.
     pub(crate) fn kubeconfig(&self) -> String {
-        std::fs::read_to_string(self.folder.join("kubeconfig")).unwrap()
+        std::fs::read_to_string(self.path("kubeconfig")).unwrap()
     }
 
     pub(crate) fn kill(&self) {

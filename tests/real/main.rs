@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
 mod access;
+mod chaos;
 mod cluster;
 mod history;
 mod outages;
