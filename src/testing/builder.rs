@@ -152,8 +152,6 @@ fn preset(shared: &Shared) -> io::Result<()> {
             let created = state.create(&namespaces, None, object, &WriteContext::direct());
             created.map_err(|status| io::Error::other(status.message))?;
         }
-        // A server remembers no changes from before its start.
-        state.compact();
         Ok(())
     })
 }

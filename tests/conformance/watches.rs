@@ -89,21 +89,6 @@ fn a_watch_ends_when_it_was_asked_to_and_says_first_how_far_it_came() {
 }
 
 #[test]
-fn a_watch_from_a_forgotten_version_is_expired() {
-    let scope = Scope::new();
-    scope.put("a", "1");
-    let outcome = scope.maps().watch(&ListOptions::new().resource_version("1"));
-    let expired = match outcome {
-        Err(error) => error.is_expired() || error.is_gone(),
-        Ok(mut watch) => match watch.next().unwrap() {
-            Ok(WatchEvent::Error(status)) => status.code == 410,
-            other => panic!("{other:?}"),
-        },
-    };
-    assert!(expired);
-}
-
-#[test]
 fn only_metadata_is_watched_where_it_is_asked_for() {
     let scope = Scope::new();
     let from = scope.put("a", "1");
