@@ -67,7 +67,7 @@ fn resources_come_and_go_with_their_definitions() {
     let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget",
         "metadata": {"name": "a", "namespace": "default"}});
     server.put(widget).unwrap();
-    let event = receive.iter().find(|event: &Event| event.key() == &"default/a").unwrap();
+    let event = receive.iter().find(|event: &Event| event.key().as_str() == "default/a").unwrap();
     assert_eq!(event.to_string(), "added Widget default/a");
     let widgets = all.informers().into_iter().find(|all| all.resource().plural() == "widgets");
     let widgets = widgets.unwrap();

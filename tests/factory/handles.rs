@@ -77,7 +77,7 @@ fn a_handler_that_holds_its_own_informer_weakly_lets_it_go() {
     .unwrap();
     maps.start().unwrap();
     assert_eq!(receive.recv_timeout(LIMIT).unwrap(), Some(1));
-    let weak = maps.downgrade().clone();
+    let weak = maps.downgrade();
     drop(maps);
     assert!(receive.recv().is_err(), "it stopped with its last handle");
     assert!(weak.upgrade().is_none());

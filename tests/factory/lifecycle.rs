@@ -178,7 +178,7 @@ fn several_clusters_are_told_apart() {
     let (send, receive) = crossbeam_channel::unbounded();
     let factories = [0, 1].map(|n| {
         put(&servers[n], "default", "a");
-        let config = Config::builder(&servers[n].url()).cluster(format!("cluster-{n}"));
+        let config = Config::builder(servers[n].url()).cluster(format!("cluster-{n}"));
         let client = kinformer::Client::new(config.build().unwrap()).unwrap();
         let factory = kinformer::SharedInformerFactory::new(client);
         factory.informer::<ConfigMap>().add_event_handler(send.clone()).unwrap();

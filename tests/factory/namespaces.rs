@@ -205,7 +205,7 @@ fn a_list_of_one_namespace_says_nothing_about_another() {
     wait_until("both are up to date", || keys(&maps) == ["b/first", "b/second"]);
     // Told again, as lists do, and neither gone nor new.
     let wrong = |event: &Event<ConfigMap>| {
-        event.key() == &"b/first" && !matches!(event, Event::Updated { .. })
+        event.key().as_str() == "b/first" && !matches!(event, Event::Updated { .. })
     };
     assert_eq!(events.try_iter().find(wrong).map(|event| event.to_string()), None);
 }

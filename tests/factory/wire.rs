@@ -36,7 +36,7 @@ impl Wire {
     }
 
     pub(crate) fn client(&self) -> Client {
-        let config = Config::builder(&format!("http://{}", self.address)).build().unwrap();
+        let config = Config::builder(format!("http://{}", self.address)).build().unwrap();
         Client::new(config).unwrap()
     }
 
