@@ -1,4 +1,5 @@
-//! Scenario 11: everything that can be watched, in several clusters at once.
+//! Scenario 11: everything that can be watched, in several clusters at once, custom resources that come and
+//! go included.
 //!
 //! ```text
 //! cargo run --release --example watch_everything -- --context staging --context production
@@ -8,7 +9,7 @@ mod common;
 
 use std::time::Duration;
 
-use kinformer::{DynamicObject, Event, Result, SharedInformerFactory};
+use kinformer::{Event, SharedInformerFactory};
 
 use self::common::{Arguments, Cluster};
 
@@ -23,41 +24,31 @@ fn main() -> common::Result {
     }
     arguments.finish()?;
 
-    let mut factories = Vec::new();
+    let mut watched = Vec::new();
     for cluster in &clusters {
         let factory = SharedInformerFactory::new(cluster.client.clone());
-        let count = add_everything(cluster, &factory)?;
-        factory.start()?;
-        println!("{}: {count} resources", cluster.client.config().cluster());
-        factories.push(factory);
+        let everything = factory.everything().watch(report)?;
+        watched.push((cluster.client.config().cluster(), factory, everything));
     }
-    for (cluster, factory) in clusters.iter().zip(&factories) {
-        let name = cluster.client.config().cluster();
+    for (name, factory, everything) in &watched {
         match factory.wait_for_cache_sync(Duration::from_secs(30)) {
             Ok(()) => println!("{name}: all caches are complete"),
             // A kind that one may not list does not keep the others from working.
             Err(error) => println!("{name}: {error}"),
         }
+        let informers = everything.informers();
+        let objects: usize = informers.iter().map(|informer| informer.store().len()).sum();
+        println!("{name}: {objects} objects of {} resources", informers.len());
     }
-    clusters[0].linger(4);
-    for factory in &factories {
+    clusters[0].linger(5);
+    for (_, factory, _) in &watched {
         factory.shutdown()?;
     }
     Ok(())
 }
 
-/// An informer for every resource that can be watched, in the version that the server prefers.
-fn add_everything(cluster: &Cluster, factory: &SharedInformerFactory) -> Result<usize> {
-    let resources = cluster.client.discovery().preferred_resources()?;
-    let mut count = 0;
-    for found in resources.iter().filter(|found| found.supports(&["list", "watch"])) {
-        let informer = factory.informer_for::<DynamicObject>(&found.resource);
-        informer.on_event(|event| {
-            if !matches!(event, Event::Added { initial: true, .. }) {
-                println!("{}: {event}", event.cluster());
-            }
-        })?;
-        count += 1;
+fn report(event: Event) {
+    if !matches!(event, Event::Added { initial: true, .. }) {
+        println!("{}: {event}", event.cluster());
     }
-    Ok(count)
 }

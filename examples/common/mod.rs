@@ -125,12 +125,9 @@ impl Cluster {
                 println!("cluster: {}", config.server());
                 Ok(Self { client: Client::new(config)?, embedded: None })
             }
-            Err(Error::Config(error)) if error.is_empty() => match env::var("KUBECONFIG") {
-                Ok(files) if !files.is_empty() => Err(Failure::new(format!(
-                    "KUBECONFIG is {files}, and there is no configuration: {error}"
-                ))),
-                _ => Self::embedded("embedded"),
-            },
+            Err(Error::Config(error)) if error.is_empty() && !has_kubeconfig() => {
+                Self::embedded("embedded")
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -149,4 +146,9 @@ impl Cluster {
         let limit = self.embedded.as_ref().map_or(Duration::MAX, |_| Duration::from_secs(seconds));
         let _ = StopToken::new().wait_timeout(limit);
     }
+}
+
+/// Files that do not exist are a mistake, not a reason to make up a cluster.
+fn has_kubeconfig() -> bool {
+    env::var_os("KUBECONFIG").is_some_and(|files| !files.is_empty())
 }
