@@ -119,6 +119,8 @@ mod yaml;
 pub use k8s_openapi;
 
 #[doc(hidden)]
+pub use crate::client::Crowd;
+#[doc(hidden)]
 pub use crate::object::Shape;
 pub use crate::{
     client::{
@@ -129,8 +131,8 @@ pub use crate::{
     },
     config::Config,
     error::{
-        ConfigError, DecodeError, Error, InvalidInput, Phase, Reason, Result, Status, StatusCause,
-        StatusDetails, StatusMeta, TransportError,
+        ConfigError, DecodeError, Error, InvalidInput, OtherError, Phase, Reason, Result, Status,
+        StatusCause, StatusDetails, StatusMeta, TransportError,
     },
     informer::{
         Controller, ControllerBuilder, Event, EventHandler, FilteringHandler, HandlerFuncs,
@@ -142,8 +144,8 @@ pub use crate::{
         Metadata, Object, ObjectKey, OwnerReference, PartialObjectMetadata, Resource,
     },
     reflector::{
-        Backoff, Doing, Inconsistency, ListTarget, ListWatch, ListerWatcher, Reflector,
-        ReflectorBuilder, ReflectorStore, check_consistency,
+        Backoff, ConsistencyError, Doing, Inconsistency, ListTarget, ListWatch, ListerWatcher,
+        Reflector, ReflectorBuilder, ReflectorStore, check_consistency,
     },
     selector::{fields, labels},
     stop::StopToken,
