@@ -13,7 +13,7 @@ mod reflector;
 mod store_index;
 mod wire;
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 #[cfg(feature = "kubeconfig")]
 pub use self::kubeconfig::kubeconfig;
@@ -42,15 +42,15 @@ pub fn objects<K>(
 
 /// Random bytes as a source of decisions; zeros when they run out.
 #[derive(Debug)]
-struct Choices(std::vec::IntoIter<u8>);
+struct Choices(VecDeque<u8>);
 
 impl Choices {
     fn new(data: &[u8]) -> Self {
-        Self(data.to_vec().into_iter())
+        Self(data.iter().copied().collect())
     }
 
     fn is_empty(&self) -> bool {
-        self.0.len() == 0
+        self.0.is_empty()
     }
 
     fn len(&self) -> usize {
@@ -58,7 +58,7 @@ impl Choices {
     }
 
     fn byte(&mut self) -> u8 {
-        self.0.next().unwrap_or(0)
+        self.0.pop_front().unwrap_or(0)
     }
 
     /// One of the numbers below `limit`.

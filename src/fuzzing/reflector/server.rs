@@ -282,8 +282,8 @@ impl State {
             0..=5 => self.change(NAMES[usize::from(choice / 16) % NAMES.len()]),
             6 => self.revision += 1,
             7 => {
-                self.compacted =
-                    self.compacted.max(self.revision.saturating_sub(u32::from(choice / 32)))
+                let oldest = self.revision.saturating_sub(u32::from(choice / 32));
+                self.compacted = self.compacted.max(oldest);
             }
             8 | 9 => {
                 self.consumer.work();
@@ -375,8 +375,7 @@ impl State {
     }
 
     fn failure(&mut self) -> Error {
-        let broken =
-            |phase, kind| Error::from(TransportError::io(phase, "broken", io::Error::from(kind)));
+        let broken = |phase, kind| Error::from(TransportError::io(phase, "broken", kind));
         match self.choices.below(16) {
             0 => Error::Api(status(400, "BadRequest")),
             1 => Error::Api(status(401, "Unauthorized")),
