@@ -6,17 +6,23 @@
 #![allow(missing_docs, clippy::missing_panics_doc)]
 
 mod delta_fifo;
+#[cfg(feature = "kubeconfig")]
+mod kubeconfig;
 mod labels;
+mod reflector;
 mod store_index;
 mod wire;
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
+#[cfg(feature = "kubeconfig")]
+pub use self::kubeconfig::kubeconfig;
 pub use self::{
     delta_fifo::delta_fifo,
     labels::labels,
+    reflector::reflector,
     store_index::{store_index, store_index_with_panics},
-    wire::{json_stream, list_page, object_ingest, watch_frame},
+    wire::{list_stream, object_meta, watch_frames},
 };
 use crate::object::{ApiResource, Object, Origin};
 
@@ -36,17 +42,23 @@ pub fn objects<K>(
 
 /// Random bytes as a source of decisions; zeros when they run out.
 #[derive(Debug)]
-struct Choices<'a>(&'a [u8]);
+struct Choices(VecDeque<u8>);
 
-impl Choices<'_> {
+impl Choices {
+    fn new(data: &[u8]) -> Self {
+        Self(data.iter().copied().collect())
+    }
+
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
     fn byte(&mut self) -> u8 {
-        let Some((&first, rest)) = self.0.split_first() else { return 0 };
-        self.0 = rest;
-        first
+        self.0.pop_front().unwrap_or(0)
     }
 
     /// One of the numbers below `limit`.

@@ -2,18 +2,55 @@
 
 #![allow(clippy::unwrap_used, reason = "a corpus that cannot be read fails the test")]
 
-use std::{fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use kinformer::fuzzing;
+
+/// A test for each target, and a list of them.
+macro_rules! replay {
+    ($($target:ident),*) => {
+        const TARGETS: &[&str] = &[$(stringify!($target)),*];
+
+        $(#[test]
+        fn $target() {
+            replay(stringify!($target), fuzzing::$target);
+        })*
+    };
+}
+
+replay!(
+    delta_fifo,
+    kubeconfig,
+    labels,
+    list_stream,
+    object_meta,
+    reflector,
+    store_index,
+    watch_frames
+);
+
+#[test]
+fn every_target_has_a_corpus_and_is_replayed() {
+    let targets: BTreeSet<_> = TARGETS.iter().copied().map(str::to_owned).collect();
+    assert_eq!(names("fuzz/corpus", ""), targets);
+    assert_eq!(names("fuzz/fuzz_targets", ".rs"), targets);
+}
 
 fn replay(target: &str, run: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
     let mut count = 0;
-    for entry in fs::read_dir(folder).unwrap() {
+    for entry in fs::read_dir(folder("fuzz/corpus").join(target)).unwrap() {
         let input = fs::read(entry.unwrap().path()).unwrap();
         run(&input);
-        for end in 0..input.len() {
+        // Long ones in about a hundred places.
+        let step = input.len() / 100 + 1;
+        for end in (0..input.len()).step_by(step) {
             run(&input[..end]);
         }
-        for at in 0..input.len() {
+        for at in (0..input.len()).step_by(step) {
             let mut changed = input.clone();
             for byte in *b"{]\"\\\xff" {
                 changed[at] = byte;
@@ -27,22 +64,13 @@ fn replay(target: &str, run: fn(&[u8])) {
     assert!(count > 5, "{count} inputs for {target}");
 }
 
-#[test]
-fn json_stream() {
-    replay("json_stream", kinformer::fuzzing::json_stream);
+fn folder(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-#[test]
-fn list_page() {
-    replay("list_page", kinformer::fuzzing::list_page);
-}
-
-#[test]
-fn object_ingest() {
-    replay("object_ingest", kinformer::fuzzing::object_ingest);
-}
-
-#[test]
-fn watch_frame() {
-    replay("watch_frame", kinformer::fuzzing::watch_frame);
+fn names(path: &str, extension: &str) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder(path)).unwrap();
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
+    let names = entries.map(|entry| name(entry.unwrap()));
+    names.map(|name| name.strip_suffix(extension).unwrap().to_owned()).collect()
 }

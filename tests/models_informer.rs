@@ -271,6 +271,7 @@ fn handlers_may_stop_their_informer_all_at_once() {
         }
         informer.start().unwrap();
         until(|| informer.is_stopped());
+        assert!(informer.on_event(|_| ()).is_err(), "nobody joins one that has stopped");
         informer.stop();
         assert!(done.load(Ordering::SeqCst) >= 1);
     });

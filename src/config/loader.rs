@@ -310,6 +310,13 @@ impl std::fmt::Debug for Loader {
     }
 }
 
+/// Loads `text` as the content of `file`.
+#[cfg(feature = "_fuzz")]
+pub(crate) fn load_text(text: &str, file: &Path) -> Result<Config, ConfigError> {
+    let kubeconfig = Kubeconfig::parse(text, Some(file))?;
+    resolve(&kubeconfig, &Overrides::default(), None).map_err(|error| in_source(error, file))
+}
+
 /// Names the source in an error about what is not there. Others name the file of the bad value, or
 /// are about a value from the program.
 fn in_source(error: ConfigError, source: &Path) -> ConfigError {

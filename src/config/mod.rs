@@ -422,3 +422,9 @@ fn user_agent_of(program: &str) -> String {
 fn is_pretty_printed_for(user_agent: &str) -> bool {
     ["curl", "Wget", "Mozilla"].iter().any(|prefix| user_agent.starts_with(prefix))
 }
+
+/// What the fuzz targets reach that nothing else outside this module does.
+#[cfg(all(feature = "_fuzz", feature = "kubeconfig"))]
+pub(crate) mod fuzzing {
+    pub(crate) use super::loader::load_text as load;
+}

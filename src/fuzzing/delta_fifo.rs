@@ -1,6 +1,10 @@
 //! Sequences of operations on a [`DeltaFifo`], against a model of it.
 //!
-//! The numbers of invariants are those of section 31 of the specification of client-go's cache.
+//! The numbers of invariants are those of section 31 of the specification of client-go's cache. Those that
+//! are about a DeltaFIFO: 1 (keys and deltas in line), 3 (which deltas are initial), 4 (when it has
+//! synced), 5 (producers go on while a callback runs), 6 (the store is the sum of the deltas), 8 (the life
+//! of a key) and 17 (what a close leaves). That a close ends pops that block, one thread cannot show:
+//! `tests/models.rs` does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,7 +70,7 @@ const KEYS: u8 = 5;
 
 /// Does what the bytes say.
 pub fn delta_fifo(data: &[u8]) {
-    let mut choices = Choices(data);
+    let mut choices = Choices::new(data);
     let setup = choices.byte();
     let setup = Setup {
         known_objects: setup & 3 != 0,
@@ -114,8 +118,8 @@ fn transform(thing: Thing) -> Result<Thing> {
 }
 
 impl Operation {
-    fn choose(choices: &mut Choices<'_>, in_process: bool) -> Self {
-        let many = |choices: &mut Choices<'_>, limit| {
+    fn choose(choices: &mut Choices, in_process: bool) -> Self {
+        let many = |choices: &mut Choices, limit| {
             (0..choices.below(limit)).map(|_| Change::choose(choices)).collect()
         };
         match choices.below(if in_process { 12 } else { 16 }) {
@@ -145,7 +149,7 @@ impl Operation {
 }
 
 impl Change {
-    fn choose(choices: &mut Choices<'_>) -> Self {
+    fn choose(choices: &mut Choices) -> Self {
         let byte = choices.byte();
         Self { key: byte % KEYS, same: byte & 0x40 != 0, fails: byte >= 0xF4 }
     }
@@ -214,6 +218,7 @@ impl Run<'_> {
             Operation::AbandonList => self.list = None,
             Operation::Close => {
                 self.fifo.close();
+                // Invariant 17: what is queued stays, and what comes is queued, as before.
                 self.model.closed = true;
             }
         }
@@ -287,6 +292,7 @@ impl Run<'_> {
         let done = self.fifo.pop_with(|popped| {
             let key = self.check_popped(&popped);
             self.check();
+            // Invariant 5: this is no deadlock.
             before.into_iter().for_each(|operation| self.perform(operation));
             self.apply(key, popped.deltas);
             after.into_iter().for_each(|operation| self.perform(operation));

@@ -32,7 +32,7 @@ pub fn labels(data: &[u8]) {
     {
         prints_as_it_reads(&selector);
     }
-    let mut choices = Choices(data);
+    let mut choices = Choices::new(data);
     let requirements: Vec<_> = (0..choices.below(4)).map(|_| Plain::choose(&mut choices)).collect();
     let sets: Vec<_> = (0..choices.below(8)).map(|_| label_set(&mut choices)).collect();
     let spaces = choices.byte();
@@ -80,7 +80,7 @@ fn lists_what_matches(selector: &Selector, sets: &[Labels]) {
     }
 }
 
-fn label_set(choices: &mut Choices<'_>) -> Labels {
+fn label_set(choices: &mut Choices) -> Labels {
     let some = KEYS.iter().filter_map(|key| {
         let value = VALUES.get(usize::from(choices.below(10)))?;
         Some(((*key).to_owned(), (*value).to_owned()))
@@ -96,7 +96,7 @@ struct Plain {
 }
 
 impl Plain {
-    fn choose(choices: &mut Choices<'_>) -> Self {
+    fn choose(choices: &mut Choices) -> Self {
         let key = KEYS[usize::from(choices.below(KEYS.len() as u8))];
         let operator = OPERATORS[usize::from(choices.below(OPERATORS.len() as u8))];
         let count = match operator {

@@ -17,7 +17,7 @@ const VALUES: u8 = 6;
 
 /// Does what the bytes say.
 pub fn store_index(data: &[u8]) {
-    let mut choices = Choices(data);
+    let mut choices = Choices::new(data);
     let first = choices.below(INDICES as u8 + 1);
     let mut named: Vec<usize> = (0..first.into()).collect();
     let store = ThreadSafeStore::new(indexers(&named));
@@ -67,7 +67,7 @@ fn name(key: u8) -> String {
     format!("ns/{key}")
 }
 
-fn thing(choices: &mut Choices<'_>) -> Thing {
+fn thing(choices: &mut Choices) -> Thing {
     std::array::from_fn(|_| {
         let count = choices.below(4);
         (0..count).map(|_| choices.below(VALUES)).collect()
@@ -153,7 +153,7 @@ fn sorted<T: Ord>(items: impl IntoIterator<Item = T>) -> Vec<T> {
 
 /// The same with index functions that panic, which a fuzzer would take for a finding.
 pub fn store_index_with_panics(data: &[u8]) {
-    let mut choices = Choices(data);
+    let mut choices = Choices::new(data);
     let indexers = Indexers::new().with("some", |thing: &Vec<u8>| {
         assert!(!thing.contains(&0), "zero");
         thing.iter().map(ToString::to_string).collect()
