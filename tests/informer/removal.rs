@@ -135,6 +135,7 @@ fn a_hundred_threads_may_add_and_remove_handlers_while_events_flow_and_it_stops(
     let (added, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _over = SetOnDrop(&over);
         for thread in 0..100_usize {
             let (informer, over, wrong) = (informer.clone(), &over, &calls_after_removal);
             let (added, refused) = (&added, &refused);
@@ -171,16 +172,25 @@ fn a_hundred_threads_may_add_and_remove_handlers_while_events_flow_and_it_stops(
                 }
             });
         }
-        for n in 0..3_000 {
+        // Each has to find its turn among the hundred.
+        for n in 0..300 {
             source.put(&format!("m{}", n % 10), "1");
         }
         let last = source.put("last", "1");
         informer.wait_for_resource_version(&last, LIMIT).unwrap();
         informer.stop();
         wait_until("somebody is refused", || refused.load(Ordering::SeqCst) > 0);
-        over.store(true, Ordering::SeqCst);
     });
     assert_eq!(calls_after_removal.load(Ordering::SeqCst), 0);
     assert!(added.load(Ordering::SeqCst) >= 100);
     assert!(informer.status().handlers.is_empty());
+}
+
+/// Lets the threads of a test end, also if the test fails.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }

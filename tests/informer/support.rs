@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// How long anything may take.
-pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 /// Long enough for what must not happen to have happened.
 const A_WHILE: Duration = Duration::from_millis(100);
