@@ -103,6 +103,23 @@ enum Slot {
     Held(Weak<dyn Any + Send + Sync>),
 }
 
+impl Slot {
+    fn new(body: Arc<dyn Any + Send + Sync>, decoded: Decoded) -> Self {
+        match decoded {
+            Decoded::Keep => Self::Kept(body),
+            Decoded::WhileHeld => Self::Held(Arc::downgrade(&body)),
+        }
+    }
+
+    fn body(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        match self {
+            Self::Empty => None,
+            Self::Kept(body) => Some(body.clone()),
+            Self::Held(body) => body.upgrade(),
+        }
+    }
+}
+
 impl Origin {
     pub(crate) fn new(resource: ApiResource, cluster: Arc<str>) -> Self {
         Self { api_version: resource.api_version(), resource, cluster, shape: Shape::default() }
@@ -263,24 +280,22 @@ impl<K: Body> Object<K> {
     ///
     /// If the text does not fit `K`: the error names the object, and other objects are not affected.
     pub fn get(&self) -> Result<Arc<K>, DecodeError> {
-        let kept = match &*self.core.slot.lock() {
-            Slot::Empty => None,
-            Slot::Kept(body) => Some(body.clone()),
-            Slot::Held(body) => body.upgrade(),
-        };
+        let kept = self.core.slot.lock().body();
         if let Some(body) = kept
             && let Ok(body) = body.downcast::<K>()
         {
             return Ok(body);
         }
-        // Decoding runs code of the user's: not under the lock. Two threads may both do it.
+        // Decoding runs code of the user's: not under the lock. Of two threads that both do it, the
+        // first to come back shares its own.
         let body = Arc::new(self.decode()?);
-        let any: Arc<dyn Any + Send + Sync> = body.clone();
-        *self.core.slot.lock() = match self.core.origin.shape.decoded {
-            Decoded::Keep => Slot::Kept(any),
-            Decoded::WhileHeld => Slot::Held(Arc::downgrade(&any)),
+        let mut slot = self.core.slot.lock();
+        let Some(first) = slot.body() else {
+            *slot = Slot::new(body.clone(), self.core.origin.shape.decoded);
+            return Ok(body);
         };
-        Ok(body)
+        drop(slot);
+        Ok(first.downcast::<K>().unwrap_or(body))
     }
 
     /// The same object with another body, whose metadata counts.
@@ -463,6 +478,42 @@ mod tests {
         assert_eq!(lean.get().unwrap().metadata.name, "a");
         drop((first, second));
         assert!(matches!(&*object.core.slot.lock(), Slot::Held(body) if body.upgrade().is_none()));
+    }
+
+    /// Decodes only together with another.
+    #[derive(serde::Deserialize)]
+    #[serde(from = "serde::de::IgnoredAny")]
+    struct InPairs;
+
+    impl From<serde::de::IgnoredAny> for InPairs {
+        fn from(_: serde::de::IgnoredAny) -> Self {
+            static BOTH: std::sync::Barrier = std::sync::Barrier::new(2);
+            BOTH.wait();
+            Self
+        }
+    }
+
+    #[test]
+    fn two_threads_that_decode_at_once_share_one_decode() {
+        let object = object(r#"{"metadata":{"name":"a"}}"#).unwrap().into_cast::<InPairs>();
+        let decode = |object: Object<InPairs>| move || object.get().unwrap();
+        let other = crate::thread::spawn("decode", decode(object.clone())).unwrap();
+        let one = decode(object.clone())();
+        let other = other.join().unwrap();
+        assert!(Arc::ptr_eq(&one, &other));
+        assert!(Arc::ptr_eq(&one, &object.get().unwrap()));
+    }
+
+    #[test]
+    fn a_decode_as_another_type_takes_nobody_elses_away() {
+        let object = object(r#"{"metadata":{"name":"a"}}"#).unwrap();
+        let held = object.get().unwrap();
+        let lean = object.cast::<PartialObjectMetadata>().get().unwrap();
+        assert_eq!(lean.metadata.name, "a");
+        assert!(Arc::ptr_eq(&held, &object.get().unwrap()));
+        drop(held);
+        let shared = object.cast::<PartialObjectMetadata>().get().unwrap();
+        assert!(Arc::ptr_eq(&shared, &object.cast().get().unwrap()), "there is room for it now");
     }
 
     #[test]
