@@ -25,7 +25,7 @@ pub use self::{
     resource::{ApiResource, Body, GroupVersionKind, GroupVersionResource, Resource},
     shape::Shape,
 };
-use self::{ingest::normalise, meta::Meta};
+use self::{ingest::normalise, key::NearKey, meta::Meta};
 use crate::{
     error::{DecodeError, Result},
     sync::Mutex,
@@ -86,11 +86,15 @@ pub(crate) struct Origin {
     pub(crate) shape: Shape,
 }
 
+// In this order, so that the copy of the key is beside the reference count: who looks an object up wants
+// both.
+#[repr(C)]
 struct Core {
+    near_key: NearKey,
+    key: ObjectKey,
     origin: Arc<Origin>,
     text: Box<str>,
     meta: Meta,
-    key: ObjectKey,
     slot: Mutex<Slot>,
 }
 
@@ -155,7 +159,14 @@ impl<K> Object<K> {
             return Err(DecodeError::new(what, reason));
         }
         let key = ObjectKey::new(Some(meta.namespace.of(&text)), name);
-        let core = Core { origin: origin.clone(), text, meta, key, slot: Mutex::default() };
+        let core = Core {
+            near_key: NearKey::new(&key),
+            key,
+            origin: origin.clone(),
+            text,
+            meta,
+            slot: Mutex::default(),
+        };
         Ok(Self { core: Arc::new(core), kind: PhantomData })
     }
 
@@ -266,6 +277,10 @@ impl<K> Object<K> {
     #[must_use]
     pub fn json(&self) -> Cow<'_, str> {
         Cow::Borrowed(&self.core.text)
+    }
+
+    pub(crate) fn has_key(&self, key: &[u8]) -> bool {
+        self.core.near_key.is(key).unwrap_or_else(|| self.key().as_str().as_bytes() == key)
     }
 
     fn what(&self) -> String {
