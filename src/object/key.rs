@@ -3,6 +3,7 @@
 use std::{borrow::Borrow, fmt, sync::Arc};
 
 use serde::{Serialize, Serializer};
+use smallvec::SmallVec;
 
 /// `namespace/name`, or `name` for an object of the whole cluster; cheap to clone.
 ///
@@ -25,7 +26,14 @@ impl ObjectKey {
     pub fn new(namespace: Option<&str>, name: &str) -> Self {
         match namespace {
             None | Some("") => Self(name.into()),
-            Some(namespace) => Self(format!("{namespace}/{name}").into()),
+            Some(namespace) => {
+                // Not by way of a string of its own.
+                let mut joined: SmallVec<[u8; 128]> = SmallVec::new();
+                for part in [namespace, "/", name] {
+                    joined.extend_from_slice(part.as_bytes());
+                }
+                Self(String::from_utf8_lossy(&joined).into())
+            }
         }
     }
 

@@ -25,7 +25,11 @@ pub use self::{
     resource::{ApiResource, Body, GroupVersionKind, GroupVersionResource, Resource},
     shape::Shape,
 };
-use self::{ingest::normalise, key::NearKey, meta::Meta};
+use self::{
+    ingest::{member, normalise},
+    key::NearKey,
+    meta::Meta,
+};
 use crate::{
     error::{DecodeError, Result},
     sync::Mutex,
@@ -82,6 +86,8 @@ pub enum Decoded {
 pub(crate) struct Origin {
     pub(crate) resource: ApiResource,
     api_version: String,
+    /// What the items of a list leave out.
+    type_members: [String; 2],
     pub(crate) cluster: Arc<str>,
     pub(crate) shape: Shape,
 }
@@ -126,7 +132,9 @@ impl Slot {
 
 impl Origin {
     pub(crate) fn new(resource: ApiResource, cluster: Arc<str>) -> Self {
-        Self { api_version: resource.api_version(), resource, cluster, shape: Shape::default() }
+        let api_version = resource.api_version();
+        let type_members = [member("apiVersion", &api_version), member("kind", resource.kind())];
+        Self { api_version, type_members, resource, cluster, shape: Shape::default() }
     }
 
     /// The same source, giving objects another shape.
