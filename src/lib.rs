@@ -96,9 +96,12 @@ pub mod cache;
 mod client;
 pub mod config;
 mod error;
+mod factory;
 #[cfg(feature = "_fuzz")]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(any(doc, doctest))]
+pub mod guide;
 mod informer;
 mod json;
 mod object;
@@ -119,6 +122,8 @@ mod yaml;
 pub use k8s_openapi;
 
 #[doc(hidden)]
+pub use crate::client::Crowd;
+#[doc(hidden)]
 pub use crate::object::Shape;
 pub use crate::{
     client::{
@@ -129,21 +134,27 @@ pub use crate::{
     },
     config::Config,
     error::{
-        ConfigError, DecodeError, Error, InvalidInput, Phase, Reason, Result, Status, StatusCause,
-        StatusDetails, StatusMeta, TransportError,
+        ConfigError, DecodeError, Error, InvalidInput, OtherError, Phase, Reason, Result, Status,
+        StatusCause, StatusDetails, StatusMeta, TransportError,
+    },
+    factory::{
+        DynamicSharedInformerFactory, Everything, EverythingBuilder, FactoryHandle, FactoryStatus,
+        Lease, MetadataSharedInformerFactory, Selection, SharedInformerFactory,
+        SharedInformerFactoryBuilder, UntypedFactory, UpgradedFactory, kinds,
     },
     informer::{
         Controller, ControllerBuilder, Event, EventHandler, FilteringHandler, HandlerFuncs,
-        HandlerOutput, HandlerStatus, Informer, InformerState, InformerStatus, Registration,
-        RegistrationGuard, Running, SharedInformer, SharedInformerBuilder,
+        HandlerOutput, HandlerStatus, Informer, InformerState, InformerStatus, Metric, MetricKind,
+        NamespaceSet, Registration, RegistrationGuard, Running, SharedInformer,
+        SharedInformerBuilder, WeakInformer,
     },
     object::{
         ApiResource, Body, Decoded, DynamicObject, GroupVersionKind, GroupVersionResource, Labels,
         Metadata, Object, ObjectKey, OwnerReference, PartialObjectMetadata, Resource,
     },
     reflector::{
-        Backoff, Doing, Inconsistency, ListTarget, ListWatch, ListerWatcher, Reflector,
-        ReflectorBuilder, ReflectorStore, check_consistency,
+        Backoff, ConsistencyError, Doing, Inconsistency, ListTarget, ListWatch, ListerWatcher,
+        Reflector, ReflectorBuilder, ReflectorStore, check_consistency,
     },
     selector::{fields, labels},
     stop::StopToken,

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kinformer::{Client, ListWatch, SharedInformer, testing::ApiServer};
 use serde_json::json;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// One test, because each counts what the whole process has.
 #[test]

@@ -382,6 +382,22 @@ impl<T: Clone + 'static> DeltaFifo<T> {
         self.state.lock().synced
     }
 
+    /// Whatever comes, the queue has not synced until [`release_sync`](Self::release_sync): for several
+    /// lists that are the first together.
+    pub(crate) fn hold_sync(&self) {
+        self.state.lock().held = true;
+    }
+
+    /// What has been listed by now is all that there was at the start.
+    pub(crate) fn release_sync(&self) {
+        let mut state = self.state.lock();
+        if mem::take(&mut state.held) {
+            state.complete_list();
+            drop(state);
+            self.work_or_close.notify_all();
+        }
+    }
+
     /// Lets consumers come to an end: what is queued can still be popped, then `pop` returns `None`.
     pub fn close(&self) {
         self.state.lock().closed = true;

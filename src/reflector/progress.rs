@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::{
-    error::Error,
+    error::{Error, describe},
     sync::{Condvar, Mutex},
 };
 
@@ -24,6 +24,9 @@ pub enum Doing {
     Listing {
         /// Objects of this list so far.
         received: u64,
+        /// About how many there will be, if the server says so. It does for lists in pages, without a
+        /// selector.
+        expected: Option<u64>,
     },
     /// It is asking for a watch.
     Connecting,
@@ -40,9 +43,20 @@ pub enum Doing {
 #[non_exhaustive]
 pub(crate) struct Activity {
     pub(crate) doing: Doing,
+    /// Of listing or watching, until that works again.
     pub(crate) last_error: Option<String>,
     /// Failures since something last worked.
     pub(crate) failures: u32,
+    /// Objects that could not be used.
+    pub(crate) passed_over: u64,
+    pub(crate) last_passed_over: Option<String>,
+    /// Objects that a check found to differ from the server's.
+    pub(crate) inconsistencies: u64,
+    /// Failures ever.
+    pub(crate) all_failures: u64,
+    /// What watches have sent, bookmarks included.
+    pub(crate) events: u64,
+    /// When the server last sent anything: part of a list, the head of a watch, an event.
     pub(crate) last_event: Option<Instant>,
     pub(crate) watching_since: Option<Instant>,
     pub(crate) lists: u64,
@@ -57,6 +71,11 @@ impl Progress {
             doing: Doing::Nothing,
             last_error: None,
             failures: 0,
+            passed_over: 0,
+            last_passed_over: None,
+            inconsistencies: 0,
+            all_failures: 0,
+            events: 0,
             last_event: None,
             watching_since: None,
             lists: 0,
@@ -79,14 +98,29 @@ impl Progress {
         self.changed.notify_all();
     }
 
-    pub(super) fn received(&self) {
-        if let Doing::Listing { received } = &mut self.state.lock().doing {
+    /// A list begins.
+    pub(super) fn listing(&self) {
+        self.doing(Doing::Listing { received: 0, expected: None });
+    }
+
+    pub(super) fn received(&self, now: Instant) {
+        let mut state = self.state.lock();
+        state.last_event = Some(now);
+        if let Doing::Listing { received, .. } = &mut state.doing {
             *received += 1;
         }
     }
 
-    pub(super) fn listed(&self, resource_version: &str) {
+    /// A page is over, and so many objects are to come.
+    pub(super) fn remaining(&self, remaining: Option<u64>) {
+        if let Doing::Listing { received, expected } = &mut self.state.lock().doing {
+            *expected = remaining.map(|remaining| received.saturating_add(remaining));
+        }
+    }
+
+    pub(super) fn listed(&self, now: Instant, resource_version: &str) {
         let mut state = self.state.lock();
+        state.last_event = Some(now);
         state.lists += 1;
         state.failures = 0;
         state.last_error = None;
@@ -97,6 +131,7 @@ impl Progress {
     pub(super) fn watching(&self, now: Instant) {
         let mut state = self.state.lock();
         state.watches += 1;
+        state.last_event = Some(now);
         state.failures = 0;
         state.last_error = None;
         state.doing = Doing::Watching;
@@ -108,6 +143,7 @@ impl Progress {
     pub(super) fn event(&self, now: Instant, resource_version: Option<&str>) {
         let mut state = self.state.lock();
         state.last_event = Some(now);
+        state.events += 1;
         if let Some(version) = resource_version {
             state.resource_version.clear();
             state.resource_version.push_str(version);
@@ -117,25 +153,27 @@ impl Progress {
     pub(super) fn failed(&self, error: &Error) {
         let mut state = self.state.lock();
         state.failures += 1;
+        state.all_failures += 1;
         state.last_error = Some(describe(error));
         self.changed.notify_all();
+    }
+
+    /// An object cannot be used: that says nothing about list and watch.
+    pub(super) fn passed_over(&self, error: &Error) {
+        let mut state = self.state.lock();
+        state.passed_over += 1;
+        state.last_passed_over = Some(describe(error));
+    }
+
+    pub(super) fn inconsistent(&self, objects: usize) {
+        self.state.lock().inconsistencies += objects as u64;
+    }
+
+    pub(super) fn is_watching(&self) -> bool {
+        self.state.lock().doing == Doing::Watching
     }
 
     pub(super) fn resource_version(&self) -> String {
         self.state.lock().resource_version.clone()
     }
-}
-
-/// An error with what caused it, in one line.
-pub(crate) fn describe(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        if !text.contains(&next) {
-            text = format!("{text}: {next}");
-        }
-        cause = error.source();
-    }
-    text
 }

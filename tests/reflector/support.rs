@@ -12,7 +12,7 @@ use kinformer::{
 use serde_json::json;
 
 /// No wait in these tests lasts this long unless something is wrong.
-pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 /// Blocks until `done`, for at most [`LIMIT`].
 #[track_caller]

@@ -15,7 +15,7 @@ use kinformer::{ApiResource, Client, Config, config::ConfigBuilder};
 use parking_lot::{Condvar, Mutex};
 
 /// No wait in these tests lasts this long unless something is wrong.
-pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]

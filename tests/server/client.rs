@@ -10,7 +10,7 @@ use kinformer::testing::ApiServer;
 use serde_json::Value;
 
 /// Longer than anything here takes: a wait that runs out is a failure.
-pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) struct Http {
     pub(crate) stream: TcpStream,

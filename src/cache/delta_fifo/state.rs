@@ -28,6 +28,8 @@ pub(in crate::cache) struct State<T> {
     lists: u32,
     /// Whether the first list is complete, or something else came before one.
     populated: bool,
+    /// The first of several lists are not all complete.
+    pub(super) held: bool,
     /// Objects of the first list that are queued or in process.
     initial_left: usize,
     pub(super) synced: bool,
@@ -69,6 +71,7 @@ impl<T> State<T> {
             next_id: 0,
             lists: 0,
             populated: false,
+            held: false,
             initial_left: 0,
             synced: false,
             sync_untold: false,
@@ -161,6 +164,9 @@ impl<T> State<T> {
 
     /// Something other than a list came: if it is the first, there is nothing to wait for.
     pub(super) fn populate(&mut self) {
+        if self.held {
+            return;
+        }
         let was_synced = self.synced;
         self.populated = true;
         self.settle(false);

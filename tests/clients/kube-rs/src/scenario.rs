@@ -24,7 +24,7 @@ use crate::{
     witness::{Witness, version, witnesses},
 };
 
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(120);
 const KINDS: [&str; 3] = ["pods", "configmaps", "deployments"];
 /// Watchers of each kind.
 const WATCHERS: usize = 4;
