@@ -5,21 +5,38 @@
 //! policy engines.
 //!
 //! ```no_run
+//! use kinformer::{Client, SharedInformerFactory, labels};
 //! use std::time::Duration;
-//! use k8s_openapi::api::core::v1::Pod;
-//! use kinformer::{Client, ListWatch, SharedInformer, labels};
 //!
 //! fn main() -> kinformer::Result<()> {
-//!     let client = Client::try_default()?; // KUBECONFIG, in-cluster, ~/.kube/config
-//!     let pods = SharedInformer::builder(ListWatch::<Pod>::from_client(&client, None)).build()?;
-//!     pods.on_event(|event| println!("{event}"))?;
-//!     pods.start()?;
-//!     pods.wait_for_sync(Duration::from_secs(30))?; // the error says why not
-//!     for pod in pods.lister().list(&labels::parse("app in (web, api)")?) {
-//!         println!("{} {}", pod.api_version(), pod.key());
+//!     let factory = SharedInformerFactory::new(Client::try_default()?); // KUBECONFIG, in-cluster, ~/.kube/config
+//!     let sets = factory.apps().v1().stateful_sets(); // = factory.informer::<StatefulSet>()
+//!     sets.on_event(|event| println!("{event}"))?;
+//!     factory.start()?;
+//!     factory.wait_for_cache_sync(Duration::from_secs(30))?; // the error says who is missing and why
+//!     for set in sets.lister().namespace("default").list(&labels::everything()) {
+//!         println!("{} {}", set.api_version(), set.name());
 //!     }
-//!     Ok(()) // dropping the informer stops it
+//!     factory.shutdown() // dropping it does the same
 //! }
+//! ```
+//!
+//! # The pipeline
+//!
+//! ```text
+//!  API server
+//!    | HTTP/1.1 + TLS, one connection for each watch
+//!  [kinf-r:pods]  Reflector: list or streamed list, then watch; resume, list again, back off
+//!    | added, updated, deleted, replaced, bookmark
+//!  DeltaFifo      for each key, the list of what happened
+//!    | pop
+//!  [kinf-p:pods]  Controller: applies it to the Indexer, hands each change to every handler's queue
+//!    |                 |
+//!  Indexer           a queue for each handler, without limit
+//!  (store, indices)    |
+//!    ^               [kinf-h:pods/0]  your handler, one event at a time
+//!    |
+//!  Lister, Store: from any thread, at any time
 //! ```
 //!
 //! # The types and how they connect
@@ -32,6 +49,8 @@
 //!   its body decoded when you ask. Any type that serde can read will do as its type; one of three
 //!   fields decodes ten times faster than a whole k8s-openapi `Pod`.
 //! - [`Watch`] is a blocking iterator over events. [`Discovery`] knows what the server serves.
+//! - [`SharedInformerFactory`] has informers for every built-in kind, for kinds of your own and for
+//!   resources known at run time, each watched once however many ask for it.
 //! - [`SharedInformer`] keeps a [cache] of objects up to date and tells handlers of every change;
 //!   [`cache::Lister`] reads it. It is made of a [`Reflector`], a [`cache::DeltaFifo`] and a
 //!   [`Controller`], which can be had one by one.
@@ -39,24 +58,8 @@
 //!   blocked in.
 //! - [`labels`] and [`fields`] select objects.
 //!
-//! # Threads
-//!
-//! Calls run on the thread that makes them. An informer that runs has one thread that talks to the server
-//! (`kinf-r:pods`), one that applies changes (`kinf-p:pods`) and one for each handler (`kinf-h:pods/0`).
-//! Besides, a thread is started to look up a host name (`kinf-dns`) and to read the output of a
-//! credential plugin. There are no global variables and no signal handlers.
-//!
-//! # Coming from client-go
-//!
-//! | client-go | here |
-//! |---|---|
-//! | `clientcmd`, `rest.InClusterConfig` | [`Config::infer`], [`Config::loader`], [`Config::in_cluster`] |
-//! | `kubernetes.Clientset`, `dynamic.Interface`, `metadata.Interface` | [`Client::api`], [`Client::dynamic`], [`Client::metadata`] |
-//! | `discovery`, `restmapper` | [`Client::discovery`] |
-//! | `context.Context`, stop channels | [`StopToken`] with [`Client::with_stop`] |
-//! | `errors.IsNotFound(err)` | [`Error::is_not_found`] |
-//! | `cache.SharedIndexInformer`, `cache.Reflector`, `cache.DeltaFIFO` | [`SharedInformer`], [`Reflector`], [`cache::DeltaFifo`] |
-//! | client-side rate limit of 5 requests a second | none: servers have priority and fairness |
+//! The [guide] has more: coming from client-go and from kube-rs, threads and what may be called from a
+//! handler, memory, errors and retries, resync, metrics, testing.
 //!
 //! # Known limits
 //!
