@@ -11,7 +11,7 @@ use std::{
     io::{self, BufRead, BufReader, Write},
     net::{TcpListener, TcpStream},
     sync::{
-        Arc, Condvar, Mutex,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -25,6 +25,7 @@ use kinformer::{
     fuzzing::objects_of_list,
     testing::ApiServer,
 };
+use parking_lot::{Condvar, Mutex};
 
 /// For how long ingest is repeated.
 const TIME: Duration = Duration::from_secs(1);
@@ -139,14 +140,14 @@ struct Seen {
 
 impl Seen {
     fn one_more(&self) {
-        *self.count.lock().expect("nobody panics") += 1;
+        *self.count.lock() += 1;
         self.more.notify_all();
     }
 
     fn wait_for(&self, count: usize) {
-        let seen = self.count.lock().expect("nobody panics");
-        let waited = self.more.wait_timeout_while(seen, LIMIT, |seen| *seen < count);
-        assert!(!waited.expect("nobody panics").1.timed_out(), "the events did not come");
+        let mut seen = self.count.lock();
+        let waited = self.more.wait_while_for(&mut seen, |seen| *seen < count, LIMIT);
+        assert!(!waited.timed_out(), "the events did not come");
     }
 }
 

@@ -140,6 +140,8 @@ pub(crate) fn string_end(text: &[u8], at: usize) -> Result<usize, Malformed> {
 pub(crate) fn find_quote(text: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     const HIGHS: u64 = ONES << 7;
+    const QUOTES: u64 = u64::from_le_bytes([b'"'; 8]);
+    const BACKSLASHES: u64 = u64::from_le_bytes([b'\\'; 8]);
     // A byte that is zero, and perhaps some after it, gets its high bit.
     let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
     // Most strings are so short that a search for long ones takes longer to begin than to end.
@@ -148,7 +150,7 @@ pub(crate) fn find_quote(text: &[u8]) -> Option<usize> {
         && let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk)
     {
         let word = u64::from_le_bytes(*bytes);
-        let found = zeros(word ^ ONES * u64::from(b'"')) | zeros(word ^ ONES * u64::from(b'\\'));
+        let found = zeros(word ^ QUOTES) | zeros(word ^ BACKSLASHES);
         if found != 0 {
             return Some(at + found.trailing_zeros() as usize / 8);
         }
