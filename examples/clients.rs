@@ -6,7 +6,7 @@
 mod common;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kinformer::{ApiResource, DeleteOptions, ListOptions, Result};
+use kinformer::{ApiResource, DeleteOptions, ListOptions};
 
 const DEPLOYMENT: &str = "
 apiVersion: apps/v1
@@ -23,7 +23,7 @@ spec:
       containers: [{name: web, image: 'nginx:1.29'}]
 ";
 
-fn main() -> Result<()> {
+fn main() -> common::Result {
     let cluster = common::Cluster::find()?;
     let client = &cluster.client;
 

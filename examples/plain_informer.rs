@@ -5,9 +5,9 @@ mod common;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use kinformer::{Event, Informer, ListWatch, Object, Result, StopToken, cache::Indexers};
+use kinformer::{Event, Informer, ListWatch, Object, StopToken, cache::Indexers};
 
-fn main() -> Result<()> {
+fn main() -> common::Result {
     let cluster = common::Cluster::find()?;
 
     let source = ListWatch::<ConfigMap>::from_client(&cluster.client, None);
@@ -32,5 +32,6 @@ fn main() -> Result<()> {
         }
     }
     watching_maps.stop()?;
-    watching_pods.stop()
+    watching_pods.stop()?;
+    Ok(())
 }

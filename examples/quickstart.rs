@@ -1,31 +1,31 @@
-//! Scenario 1: an informer of StatefulSets whose changes are printed, and a lister over its cache.
+//! Scenario 1: a factory, an informer of StatefulSets, its events printed, its cache read.
 //!
-//! `cargo run --release --example quickstart`: talks to your cluster, or to the embedded API server if
-//! there is none.
+//! ```text
+//! cargo run --release --example quickstart
+//! ```
 
 mod common;
 
 use std::time::Duration;
 
-use k8s_openapi::api::apps::v1::StatefulSet;
-use kinformer::{ListWatch, Result, SharedInformer, StopToken, labels};
+use kinformer::{SharedInformerFactory, labels};
 
-fn main() -> Result<()> {
+fn main() -> common::Result {
     let cluster = common::Cluster::find()?;
-    let source = ListWatch::<StatefulSet>::from_client(&cluster.client, None);
-    let sets = SharedInformer::builder(source).resync(Duration::from_secs(30)).build()?;
+    let factory = SharedInformerFactory::builder(cluster.client.clone())
+        .resync(Duration::from_secs(30))
+        .build();
+    let sets = factory.apps().v1().stateful_sets(); // = factory.informer::<StatefulSet>()
     sets.on_event(|event| println!("{event}"))?;
-    sets.start()?;
-    sets.wait_for_sync(Duration::from_secs(30))?;
+    factory.start()?;
+    factory.wait_for_cache_sync(Duration::from_secs(30))?; // the error says who is missing and why
 
     for set in sets.lister().namespace("default").list(&labels::everything()) {
         println!("{} {} {}", set.api_version(), set.name(), set.get()?.spec.replicas.unwrap_or(1));
     }
 
-    // On the embedded server there is nobody to press Ctrl-C.
-    let limit = if cluster.embedded.is_some() { Duration::from_secs(3) } else { Duration::MAX };
-    let _ = StopToken::new().wait_timeout(limit);
-    println!("{}", sets.status());
-    sets.stop();
+    cluster.linger(3);
+    print!("{}", factory.status()); // a small table
+    factory.shutdown()?; // dropping it does the same
     Ok(())
 }

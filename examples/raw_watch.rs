@@ -5,9 +5,9 @@
 mod common;
 
 use k8s_openapi::api::core::v1::Pod;
-use kinformer::{ListOptions, Object, Result, WatchEvent};
+use kinformer::{ListOptions, Object, WatchEvent};
 
-fn main() -> Result<()> {
+fn main() -> common::Result {
     let cluster = common::Cluster::find()?;
     let pods = cluster.client.api::<Pod>().namespace("kube-system");
     let mut options = ListOptions::new();
@@ -32,7 +32,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn print(what: &str, pod: &Object<Pod>) -> Result<()> {
+fn print(what: &str, pod: &Object<Pod>) -> common::Result {
     let body = pod.get()?;
     let phase = body.status.as_ref().and_then(|status| status.phase.as_deref());
     println!("{what} : {} - {}", pod.name(), phase.unwrap_or("?"));

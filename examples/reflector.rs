@@ -3,15 +3,15 @@
 
 mod common;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 use kinformer::{
-    ListWatch, Object, Reflector, Result, StopToken,
+    ListWatch, Object, Reflector, StopToken,
     cache::{Delta, DeltaFifo, Popped, Store},
 };
 
-fn main() -> Result<()> {
+fn main() -> common::Result {
     let cluster = common::Cluster::find()?;
     let store = Store::new(|pod: &Object<Pod>| pod.key().clone());
     // The queue looks into the store, to find out what a later list leaves out.
@@ -27,9 +27,7 @@ fn main() -> Result<()> {
     std::thread::scope(|scope| {
         scope.spawn(|| reflector.run(&stop));
         scope.spawn(|| while fifo.pop_with(|popped| apply(&store, popped)).is_some() {});
-        // There is nobody to press Ctrl-C where the server is the embedded one.
-        let limit = cluster.embedded.as_ref().map_or(Duration::MAX, |_| Duration::from_secs(6));
-        let _ = stop.wait_timeout(limit);
+        cluster.linger(6);
         stop.stop();
         fifo.close();
     });

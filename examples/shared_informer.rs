@@ -5,9 +5,9 @@ mod common;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
-use kinformer::{ListWatch, Object, Result, SharedInformer, StopToken, cache::Indexers, labels};
+use kinformer::{ListWatch, Object, SharedInformer, cache::Indexers, labels};
 
-fn main() -> Result<()> {
+fn main() -> common::Result {
     let cluster = common::Cluster::find()?;
     let node = |pod: &Object<Pod>| {
         let spec = pod.get().ok().and_then(|pod| pod.spec.clone());
@@ -28,7 +28,7 @@ fn main() -> Result<()> {
     pods.start()?;
     pods.wait_for_sync(Duration::from_secs(10))?;
 
-    println!("{}", pods.status());
+    print!("{}", pods.status());
     for node in pods.indexer().list_index_func_values("node") {
         let there = pods.indexer().by_index("node", &node).unwrap_or_default();
         println!("node {node} has {} pods", there.len());
@@ -36,9 +36,7 @@ fn main() -> Result<()> {
     let lister = pods.lister().namespace("kube-system");
     println!("kube-system has {} pods", lister.list(&labels::everything()).len());
 
-    // There is nobody to press Ctrl-C where the server is the embedded one.
-    let limit = cluster.embedded.as_ref().map_or(Duration::MAX, |_| Duration::from_secs(4));
-    let _ = StopToken::new().wait_timeout(limit);
+    cluster.linger(4);
     second.remove();
     pods.stop();
     println!("stopped with {} pods in the cache", pods.store().len());

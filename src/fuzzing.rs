@@ -24,7 +24,10 @@ pub use self::{
     store_index::{store_index, store_index_with_panics},
     wire::{list_stream, object_meta, watch_frames},
 };
-use crate::object::{ApiResource, Object, Origin};
+use crate::{
+    client::fuzzing::cut_list,
+    object::{ApiResource, Object, Origin},
+};
 
 /// Objects as an informer has them: of one origin. For benchmarks.
 ///
@@ -38,6 +41,19 @@ pub fn objects<K>(
     let origin = Arc::new(Origin::new(resource.clone(), "".into()));
     let object = |text: String| Object::ingest(&origin, text.as_bytes()).expect("an object");
     texts.into_iter().map(object).collect()
+}
+
+/// The objects of a list as they are cut out of its body. For benchmarks.
+///
+/// # Panics
+///
+/// If the body is no list of objects.
+pub fn objects_of_list<K>(resource: &ApiResource, body: &[u8]) -> Vec<Object<K>> {
+    let origin = Arc::new(Origin::new(resource.clone(), "".into()));
+    let mut objects = Vec::new();
+    let mut item = |text: &[u8]| objects.push(Object::ingest(&origin, text).expect("an object"));
+    cut_list(body, &mut item).expect("a list");
+    objects
 }
 
 /// Random bytes as a source of decisions; zeros when they run out.

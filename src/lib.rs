@@ -96,9 +96,12 @@ pub mod cache;
 mod client;
 pub mod config;
 mod error;
+mod factory;
 #[cfg(feature = "_fuzz")]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(any(doc, doctest))]
+pub mod guide;
 mod informer;
 mod json;
 mod object;
@@ -134,10 +137,16 @@ pub use crate::{
         ConfigError, DecodeError, Error, InvalidInput, OtherError, Phase, Reason, Result, Status,
         StatusCause, StatusDetails, StatusMeta, TransportError,
     },
+    factory::{
+        DynamicSharedInformerFactory, Everything, EverythingBuilder, FactoryHandle, FactoryStatus,
+        Lease, MetadataSharedInformerFactory, Selection, SharedInformerFactory,
+        SharedInformerFactoryBuilder, UntypedFactory, UpgradedFactory, kinds,
+    },
     informer::{
         Controller, ControllerBuilder, Event, EventHandler, FilteringHandler, HandlerFuncs,
-        HandlerOutput, HandlerStatus, Informer, InformerState, InformerStatus, Registration,
-        RegistrationGuard, Running, SharedInformer, SharedInformerBuilder,
+        HandlerOutput, HandlerStatus, Informer, InformerState, InformerStatus, Metric, MetricKind,
+        NamespaceSet, Registration, RegistrationGuard, Running, SharedInformer,
+        SharedInformerBuilder, WeakInformer,
     },
     object::{
         ApiResource, Body, Decoded, DynamicObject, GroupVersionKind, GroupVersionResource, Labels,

@@ -18,6 +18,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("config", &["error", "rfc3339", "stop", "thread", "yaml"]),
     ("error", &[]),
     (
+        "factory",
+        &[
+            "cache",
+            "client",
+            "error",
+            "informer",
+            "object",
+            "reflector",
+            "selector",
+            "stop",
+            "sync",
+        ],
+    ),
+    (
         "fuzzing",
         &[
             "cache",
@@ -33,6 +47,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "yaml",
         ],
     ),
+    ("guide", &[]),
     ("informer", &["cache", "client", "error", "object", "reflector", "selector", "stop", "sync"]),
     ("json", &[]),
     ("object", &["error", "json", "sync"]),

@@ -114,8 +114,8 @@ impl<T: Clone + 'static> DeltaFifoBuilder<T> {
         self
     }
 
-    /// Changes each object before it is queued; what it fails on is not queued. It must not change the
-    /// key. Defaults to no change.
+    /// Changes each object before it is queued; what it fails on is not queued, except that it is gone.
+    /// It must not change the key. Defaults to no change.
     pub fn transform(mut self, change: impl Fn(T) -> Result<T> + Send + Sync + 'static) -> Self {
         self.0.transform = Some(Box::new(change));
         self
@@ -186,11 +186,19 @@ impl<T: Clone + 'static> DeltaFifo<T> {
     ///
     /// # Errors
     ///
-    /// If the transform fails.
+    /// If the transform fails: the deletion is queued all the same, with the last known state.
     pub fn delete(&self, object: T) -> Result<()> {
-        let (key, object) = self.options.prepare(object)?;
-        self.change(|state, options| options.delete(state, key, object));
-        Ok(())
+        let key = self.options.key_of(&object);
+        let transformed = self.options.transformed(object);
+        let mut result = Ok(());
+        self.change(|state, options| match transformed {
+            Ok(object) => options.delete(state, key, object),
+            Err(error) => {
+                options.delete_last_known(state, key);
+                result = Err(error);
+            }
+        });
+        result
     }
 
     /// Queues every object of a list, and the deletion of every other object that is known.
@@ -374,6 +382,22 @@ impl<T: Clone + 'static> DeltaFifo<T> {
         self.state.lock().synced
     }
 
+    /// Whatever comes, the queue has not synced until [`release_sync`](Self::release_sync): for several
+    /// lists that are the first together.
+    pub(crate) fn hold_sync(&self) {
+        self.state.lock().held = true;
+    }
+
+    /// What has been listed by now is all that there was at the start.
+    pub(crate) fn release_sync(&self) {
+        let mut state = self.state.lock();
+        if mem::take(&mut state.held) {
+            state.complete_list();
+            drop(state);
+            self.work_or_close.notify_all();
+        }
+    }
+
     /// Lets consumers come to an end: what is queued can still be popped, then `pop` returns `None`.
     pub fn close(&self) {
         self.state.lock().closed = true;
@@ -474,6 +498,20 @@ impl<T: Clone + 'static> Options<T> {
         let hash = state.hash(&key);
         if state.is_queued_at(&key, hash) || self.known_object(state, &key).is_some() {
             state.enqueue_listed(key, hash, Delta::Deleted(Deleted::Known(object)));
+        }
+    }
+
+    /// The deletion of an object whose final state cannot be told.
+    fn delete_last_known(&self, state: &mut State<T>, key: ObjectKey) {
+        let hash = state.hash(&key);
+        let queued = state.find(key.as_str(), hash).map(|at| state.entries[at].deltas.newest());
+        let last = queued.map_or_else(
+            || self.known_object(state, &key).map(Some),
+            |newest| Some(newest.object().cloned()),
+        );
+        if let Some(last) = last {
+            let deleted = Deleted::FinalStateUnknown { key: key.clone(), last };
+            state.enqueue_listed(key, hash, Delta::Deleted(deleted));
         }
     }
 

@@ -278,7 +278,7 @@ impl Index {
         if set.slots.is_empty() {
             // A value that nobody has any more must not stay: values may be without number.
             let value = std::mem::take(set).value;
-            self.values.remove(self.values.hash(&value), place.set);
+            self.values.remove(self.values.hash(&*value), place.set);
             self.free.push(place.set);
         }
         moved

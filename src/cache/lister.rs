@@ -2,8 +2,6 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use smallvec::SmallVec;
-
 use super::{
     fingerprint,
     index::Indexers,
@@ -23,7 +21,7 @@ use crate::{
 pub const NAMESPACE_INDEX: &str = "namespace";
 
 /// The longest `namespace/name` that is looked up without allocating.
-const KEY_ON_STACK: usize = 256;
+const KEY_ON_STACK: usize = 128;
 
 /// The key of an object: `namespace/name`, or `name`.
 #[must_use]
@@ -64,6 +62,7 @@ pub(crate) fn object_store<K: 'static>(more: Indexers<Object<K>>) -> ThreadSafeS
     let options = Options {
         resource_version: Some(Object::resource_version),
         fingerprint: Some(|object| fingerprint::of_labels(object.labels())),
+        has_key: Some(Object::has_key),
     };
     ThreadSafeStore::with_options(indexers, options)
 }
@@ -161,7 +160,7 @@ impl<K: 'static> NamespaceLister<K> {
     ///
     /// [`is_not_found`](Error::is_not_found) if there is none.
     pub fn get(&self, name: &str) -> Result<Object<K>> {
-        with_key(&self.namespace, name, |key| self.lister.objects.get_by_key(key))
+        with_key(&self.namespace, name, |key| self.lister.objects.objects().get(key))
             .ok_or_else(|| not_found(&self.lister.resource, name))
     }
 }
@@ -172,15 +171,18 @@ fn keep_matching<K>(objects: &mut Vec<Object<K>>, selector: &Selector) {
     }
 }
 
-fn with_key<R>(namespace: &str, name: &str, look_up: impl FnOnce(&str) -> R) -> R {
+fn with_key<R>(namespace: &str, name: &str, look_up: impl FnOnce(&[u8]) -> R) -> R {
     if namespace.is_empty() {
-        return look_up(name);
+        return look_up(name.as_bytes());
     }
-    let mut key: SmallVec<[u8; KEY_ON_STACK]> = SmallVec::new();
-    for part in [namespace, "/", name] {
-        key.extend_from_slice(part.as_bytes());
-    }
-    look_up(std::str::from_utf8(&key).unwrap_or_default())
+    let (before, length) = (namespace.len() + 1, namespace.len() + 1 + name.len());
+    let mut on_stack = [b'/'; KEY_ON_STACK];
+    let Some(key) = on_stack.get_mut(..length) else {
+        return look_up(format!("{namespace}/{name}").as_bytes());
+    };
+    key[..namespace.len()].copy_from_slice(namespace.as_bytes());
+    key[before..].copy_from_slice(name.as_bytes());
+    look_up(key)
 }
 
 fn not_found(resource: &ApiResource, name: &str) -> Error {

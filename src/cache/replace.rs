@@ -34,7 +34,13 @@ pub struct Replace<'a, T> {
 impl<T: Clone + 'static> DeltaFifo<T> {
     /// Starts to take a list object by object.
     pub fn begin_replace(&self) -> Replace<'_, T> {
-        Replace { fifo: self, replacing: Replacing::streamed(&self.state.lock()) }
+        Replace { fifo: self, replacing: Replacing::streamed(&self.state.lock(), None) }
+    }
+
+    /// The same for the objects of one namespace: the list says nothing about others.
+    pub(crate) fn begin_replace_in(&self, namespace: &str) -> Replace<'_, T> {
+        let namespace = Some(namespace.to_owned());
+        Replace { fifo: self, replacing: Replacing::streamed(&self.state.lock(), namespace) }
     }
 }
 
@@ -108,15 +114,22 @@ pub(super) struct Replacing {
     number: Option<u32>,
     /// Their keys, if it is not.
     keys: KeySet,
+    /// What the list is about; `None` for all namespaces.
+    namespace: Option<String>,
 }
 
 impl Replacing {
     pub(super) fn whole<T>(state: &mut State<T>, objects: usize) -> Self {
-        Self { number: Some(state.begin_list(objects)), keys: state.no_keys() }
+        Self { number: Some(state.begin_list(objects)), keys: state.no_keys(), namespace: None }
     }
 
-    fn streamed<T>(state: &State<T>) -> Self {
-        Self { number: None, keys: state.no_keys() }
+    fn streamed<T>(state: &State<T>, namespace: Option<String>) -> Self {
+        Self { number: None, keys: state.no_keys(), namespace }
+    }
+
+    /// Whether the list says anything about an object of this key.
+    fn is_about(&self, key: &ObjectKey) -> bool {
+        self.namespace.is_none() || self.namespace.as_deref() == key.namespace()
     }
 
     pub(super) fn item<T: Clone + 'static>(
@@ -141,13 +154,13 @@ impl Replacing {
         let queued = state.live().filter(|(entry, _)| {
             let listed =
                 self.number == Some(entry.list) || self.keys.contains(entry.hash, &entry.key);
-            !listed && !cfg!(kinf_bug = "4")
+            !listed && self.is_about(&entry.key) && !cfg!(kinf_bug = "4")
         });
         let queued: Vec<_> =
             queued.map(|(entry, object)| (entry.key.clone(), Some(object.clone()))).collect();
         let known = options.known_keys(state, |key| {
             let hash = state.hash(key);
-            !state.is_queued_at(key, hash) && !self.keys.contains(hash, key)
+            self.is_about(key) && !state.is_queued_at(key, hash) && !self.keys.contains(hash, key)
         });
         let known = known.into_iter().map(|key| {
             let last = options.known_object(state, &key);

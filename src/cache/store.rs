@@ -53,7 +53,7 @@ pub(super) trait Objects<T>: Send + Sync {
     fn clear(&self);
     fn bookmark(&self, resource_version: &str);
     fn resource_version(&self) -> String;
-    fn get(&self, key: &str) -> Option<T>;
+    fn get(&self, key: &[u8]) -> Option<T>;
     fn candidates(&self, fingerprint: u64) -> Vec<T>;
     fn candidates_by_index(
         &self,
@@ -114,8 +114,8 @@ where
         self.objects.resource_version()
     }
 
-    fn get(&self, key: &str) -> Option<T> {
-        self.objects.get(key)
+    fn get(&self, key: &[u8]) -> Option<T> {
+        self.objects.get_bytes(key)
     }
 
     fn candidates(&self, fingerprint: u64) -> Vec<T> {
@@ -222,7 +222,7 @@ impl<T: Clone + Send + Sync + 'static> Store<T> {
     /// The stored object of a key.
     #[must_use]
     pub fn get_by_key(&self, key: &str) -> Option<T> {
-        self.objects.get(key)
+        self.objects.get(key.as_bytes())
     }
 
     /// All objects, in no order.

@@ -60,7 +60,7 @@ impl<K: 'static> Objects<Object<K>> for View {
         self.0.objects().resource_version()
     }
 
-    fn get(&self, key: &str) -> Option<Object<K>> {
+    fn get(&self, key: &[u8]) -> Option<Object<K>> {
         self.0.objects().get(key).map(Object::into_cast)
     }
 

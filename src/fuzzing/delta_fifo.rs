@@ -188,10 +188,13 @@ impl Run<'_> {
             }
             Operation::Delete(change) => {
                 let thing = self.make(change);
-                if succeeds(&thing, self.fifo.delete(thing.clone())) {
-                    self.truth.remove(&thing.key);
-                    self.model.populate();
+                let seen = succeeds(&thing, self.fifo.delete(thing.clone()));
+                self.truth.remove(&thing.key);
+                self.model.populate();
+                if seen {
                     self.model.delete(transformed(thing));
+                } else {
+                    self.model.delete_last_known(thing.key);
                 }
             }
             Operation::Replace(changes) => self.replace(&changes),

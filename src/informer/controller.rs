@@ -6,12 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::role::Role;
+use super::{feed::Feed, role::Role};
 use crate::{
     cache::{DeltaFifo, Pop, Popped},
     error::{Error, Result},
     object::Object,
-    reflector::{Backoff, ListerWatcher, Reflector, ReflectorBuilder, describe},
+    reflector::{Activity, Backoff, ListerWatcher, Reflector, ReflectorBuilder, describe},
     stop::{Interrupt, StopToken},
     sync::{
         Mutex,
@@ -44,7 +44,7 @@ type Process<K> = Box<dyn FnMut(Popped<Object<K>>) -> Result<()> + Send>;
 pub struct Controller<K> {
     name: String,
     queue: Arc<DeltaFifo<Object<K>>>,
-    reflector: Reflector<K>,
+    feed: Box<dyn Feed>,
     process: Mutex<Process<K>>,
     schedule: Schedule,
     /// Called after whatever was popped has been processed.
@@ -52,11 +52,11 @@ pub struct Controller<K> {
 }
 
 /// When everything that is known is queued again.
-struct Schedule {
+pub(super) struct Schedule {
     /// How often to ask.
-    period: Box<dyn Fn() -> Option<Duration> + Send + Sync>,
+    pub(super) period: Box<dyn Fn() -> Option<Duration> + Send + Sync>,
     /// What is asked.
-    is_due: Box<dyn Fn(Instant) -> bool + Send + Sync>,
+    pub(super) is_due: Box<dyn Fn(Instant) -> bool + Send + Sync>,
 }
 
 impl Schedule {
@@ -74,7 +74,6 @@ pub struct ControllerBuilder<K> {
     queue: Arc<DeltaFifo<Object<K>>>,
     process: Process<K>,
     schedule: Schedule,
-    after: Box<dyn Fn() + Send + Sync>,
 }
 
 impl<K: 'static> ControllerBuilder<K> {
@@ -96,26 +95,6 @@ impl<K: 'static> ControllerBuilder<K> {
     /// Is asked in each period whether to queue everything again. Defaults to yes.
     pub fn should_resync(mut self, should: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.schedule.is_due = Box::new(move |_| should());
-        self
-    }
-
-    pub(super) fn schedule(
-        mut self,
-        period: impl Fn() -> Option<Duration> + Send + Sync + 'static,
-        is_due: impl Fn(Instant) -> bool + Send + Sync + 'static,
-    ) -> Self {
-        self.schedule = Schedule { period: Box::new(period), is_due: Box::new(is_due) };
-        self
-    }
-
-    pub(super) fn after_each(mut self, after: impl Fn() + Send + Sync + 'static) -> Self {
-        self.after = Box::new(after);
-        self
-    }
-
-    /// What the name of its threads ends in.
-    pub(super) fn thread_name(mut self, name: String) -> Self {
-        self.name = name;
         self
     }
 
@@ -142,10 +121,10 @@ impl<K: 'static> ControllerBuilder<K> {
         Controller {
             name: self.name,
             queue: self.queue,
-            reflector: self.reflector.build(),
+            feed: Box::new(self.reflector.build()),
             process: Mutex::new(self.process),
             schedule: self.schedule,
-            after: self.after,
+            after: Box::new(|| ()),
         }
     }
 }
@@ -160,22 +139,27 @@ impl<K: 'static> Controller<K> {
         process: impl FnMut(Popped<Object<K>>) -> Result<()> + Send + 'static,
     ) -> ControllerBuilder<K> {
         let reflector = Reflector::builder(source, queue.clone());
-        Self::with_reflector(reflector, queue, process)
-    }
-
-    pub(super) fn with_reflector(
-        reflector: ReflectorBuilder<K>,
-        queue: Arc<DeltaFifo<Object<K>>>,
-        process: impl FnMut(Popped<Object<K>>) -> Result<()> + Send + 'static,
-    ) -> ControllerBuilder<K> {
         ControllerBuilder {
             name: reflector.resource().to_owned(),
             reflector,
             queue,
             process: Box::new(process),
             schedule: Schedule { period: Box::new(|| None), is_due: Box::new(|_| true) },
-            after: Box::new(|| ()),
         }
+    }
+
+    /// A controller of a shared informer; `after` is called after whatever was popped has been
+    /// processed.
+    pub(super) fn fed_by(
+        feed: Box<dyn Feed>,
+        name: String,
+        queue: Arc<DeltaFifo<Object<K>>>,
+        process: impl FnMut(Popped<Object<K>>) -> Result<()> + Send + 'static,
+        schedule: Schedule,
+        after: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
+        let (process, after) = (Mutex::new(Box::new(process) as Process<K>), Box::new(after));
+        Self { name, queue, feed, process, schedule, after }
     }
 
     /// Runs until `stop` is stopped: the reflector on a thread of its own, the rest on this one.
@@ -203,7 +187,7 @@ impl<K: 'static> Controller<K> {
                 let _acting = Role::Engine.begin();
                 // Before the stop it ends only by a panic, and then there is nothing to wait for.
                 let _stopping = StopAtEnd(&own);
-                self.reflector.run(&own);
+                self.feed.run(&own);
             };
             let reflector = thread::spawn_scoped(&name, scope, reflect).map_err(no_thread)?;
             // Also when `process` panics: the scope waits for the reflector.
@@ -265,11 +249,11 @@ impl<K: 'static> Controller<K> {
     /// Where a watch would go on from; empty before the first list.
     #[must_use]
     pub fn last_sync_resource_version(&self) -> String {
-        self.reflector.last_sync_resource_version()
+        self.feed.resource_version()
     }
 
-    pub(super) fn reflector(&self) -> &Reflector<K> {
-        &self.reflector
+    pub(super) fn activity(&self) -> Activity {
+        self.feed.activity()
     }
 }
 

@@ -2,12 +2,16 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use super::{
-    controller::Controller,
+    controller::{Controller, Schedule},
+    feed::Feed,
     processor::Processor,
     signal::Signal,
     status::{HandlerStatus, InformerState, InformerStatus},
@@ -16,7 +20,6 @@ use crate::{
     cache::{DeltaFifo, Indexer, ThreadSafeStore, panic_text},
     error::{Error, Result},
     object::{ApiResource, DynamicObject, Object},
-    reflector::ReflectorBuilder,
     stop::StopToken,
     sync::Mutex,
 };
@@ -33,6 +36,8 @@ pub(super) struct Core {
     pub(super) signal: Arc<Signal>,
     pub(super) stop: StopToken,
     state: Mutex<InformerState>,
+    /// Nothing is to be left when it ends.
+    clear_at_end: AtomicBool,
 }
 
 /// What it takes to make a [`Core`].
@@ -41,32 +46,34 @@ pub(super) struct Parts {
     pub(super) name: String,
     pub(super) fifo: Arc<DeltaFifo<Object>>,
     pub(super) store: Arc<ThreadSafeStore<Object>>,
-    pub(super) reflector: ReflectorBuilder<DynamicObject>,
+    pub(super) feed: Box<dyn Feed>,
     pub(super) resync: Option<Duration>,
 }
 
 impl Core {
     pub(super) fn new(parts: Parts) -> Self {
-        let Parts { resource, name, fifo, store, reflector, resync } = parts;
+        let Parts { resource, name, fifo, store, feed, resync } = parts;
         let signal = Arc::new(Signal::default());
         let plural = resource.plural().to_owned();
         let processor =
             Arc::new(Processor::new(plural.clone(), store.clone(), resync, signal.clone()));
         let (applying, asking, asked) = (processor.clone(), processor.clone(), processor.clone());
         let (queue, synced, changed) = (fifo.clone(), processor.clone(), signal.clone());
-        let controller = Controller::with_reflector(reflector, fifo.clone(), move |popped| {
+        let apply = move |popped| {
             applying.apply(popped);
             Ok(())
-        })
-        .thread_name(plural)
-        .schedule(move || asking.check_period(), move |now| asked.should_resync(now))
-        .after_each(move || {
-            if !synced.is_synced() && queue.has_synced() {
-                synced.set_synced();
-            }
-            changed.changed_for_waiters();
-        })
-        .build();
+        };
+        let schedule = Schedule {
+            period: Box::new(move || asking.check_period()),
+            is_due: Box::new(move |now| asked.should_resync(now)),
+        };
+        let controller =
+            Controller::fed_by(feed, plural, fifo.clone(), apply, schedule, move || {
+                if !synced.is_synced() && queue.has_synced() {
+                    synced.set_synced();
+                }
+                changed.changed_for_waiters();
+            });
         Self {
             indexer: Indexer::over(store.clone()),
             resource,
@@ -78,6 +85,7 @@ impl Core {
             signal,
             stop: StopToken::new(),
             state: Mutex::new(InformerState::NotStarted),
+            clear_at_end: AtomicBool::new(false),
         }
     }
 
@@ -143,14 +151,34 @@ impl Core {
         self.stop.stop();
         // Listeners last, so that nobody is told of something that the store does not have.
         self.processor.stop();
+        if self.clear_at_end.load(Ordering::Acquire) {
+            self.clear();
+        }
         self.end(failure);
+    }
+
+    pub(super) fn clear_at_end(&self) {
+        self.clear_at_end.store(true, Ordering::Release);
+    }
+
+    /// Frees what is stored and queued.
+    pub(super) fn clear(&self) {
+        self.store.clear();
+        while self.fifo.try_pop().is_some() {}
+    }
+
+    /// Whether the store and every handler have all objects from the start.
+    pub(super) fn has_synced(&self) -> bool {
+        self.processor.is_synced()
+            && self.processor.listeners().iter().all(|listener| listener.has_synced())
     }
 
     pub(super) fn status(&self) -> InformerStatus {
         let now = Instant::now();
         let age = |since: Instant| now.saturating_duration_since(since);
-        let activity = self.controller.reflector().progress.activity();
+        let activity = self.controller.activity();
         let handlers = self.processor.listeners().into_iter().map(|listener| HandlerStatus {
+            id: listener.id,
             name: listener.name.clone(),
             pending: listener.pending(),
             has_synced: listener.has_synced(),
@@ -158,6 +186,8 @@ impl Core {
             panics: listener.panics(),
         });
         InformerStatus {
+            name: self.name.clone(),
+            api_version: self.resource.api_version(),
             resource: self.resource.to_string(),
             state: self.state(),
             doing: activity.doing,
@@ -168,6 +198,8 @@ impl Core {
             passed_over: activity.passed_over,
             last_passed_over: activity.last_passed_over,
             inconsistencies: activity.inconsistencies,
+            all_failures: activity.all_failures,
+            events: activity.events,
             last_event_age: activity.last_event.map(age),
             watch_age: activity.watching_since.map(age),
             last_sync_resource_version: activity.resource_version,
@@ -180,7 +212,7 @@ impl Core {
 
     /// How far the server has been followed: everything up to there has been queued.
     pub(super) fn seen_version(&self) -> String {
-        self.controller.reflector().last_sync_resource_version()
+        self.controller.last_sync_resource_version()
     }
 
     /// How many keys will have been applied when all that are queued now have been.

@@ -247,6 +247,17 @@ impl Listener {
         Ok(())
     }
 
+    /// Whether its thread has ended, and has been joined.
+    pub(super) fn has_left(&self) -> bool {
+        let mut state = self.state.lock();
+        if let Some(thread) = state.take_ending() {
+            drop(state);
+            let _ = thread.join();
+            return true;
+        }
+        matches!(state.thread, Thread::Gone)
+    }
+
     pub(super) fn resync<R>(&self, with: impl FnOnce(&mut Resync) -> R) -> R {
         with(&mut self.state.lock().resync)
     }

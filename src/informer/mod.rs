@@ -15,16 +15,23 @@
 //! 7. A handler that takes its time delays nobody but itself: events wait for it, without limit.
 //! 8. After an informer has stopped, no handler is called.
 
+mod builder;
 mod controller;
 mod core;
+mod feed;
 mod handler;
 mod listener;
+mod metrics;
+mod namespace_set;
+mod namespaces;
 mod plain;
 mod processor;
 mod registration;
 mod role;
 mod signal;
 mod status;
+mod table;
+mod weak;
 
 use std::{
     fmt,
@@ -33,24 +40,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::Serialize;
-
+use self::core::Core;
 pub use self::{
+    builder::SharedInformerBuilder,
     controller::{Controller, ControllerBuilder, Running},
     handler::{Event, EventHandler, FilteringHandler, HandlerFuncs, HandlerOutput},
+    metrics::{Metric, MetricKind},
+    namespace_set::NamespaceSet,
     plain::Informer,
     registration::{Registration, RegistrationGuard},
     status::{HandlerStatus, InformerState, InformerStatus},
+    weak::WeakInformer,
 };
-use self::{
-    core::{Core, Parts},
-    role::Role,
+pub(crate) use self::{
+    metrics::visit_all, namespace_set::check_namespace, role::Role, status::table_of,
 };
 use crate::{
-    cache::{DeltaFifo, Indexer, Indexers, Lister, Store, object_store},
+    cache::{Indexer, Indexers, Lister, Store},
     error::{Error, Result},
-    object::{ApiResource, Body, Decoded, DynamicObject, Object, Shape},
-    reflector::{self, Backoff, ErrorHandler, ListerWatcher, Reflector},
+    object::{ApiResource, DynamicObject, Object},
+    reflector::ListerWatcher,
     stop::StopToken,
     sync::{
         Mutex,
@@ -98,192 +107,15 @@ struct Owner {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Makes a [`SharedInformer`].
-#[must_use]
-pub struct SharedInformerBuilder<K> {
-    source: Box<dyn ListerWatcher<DynamicObject>>,
-    name: Option<String>,
-    resync: Option<Duration>,
-    indexers: Indexers<Object>,
-    shape: Shape,
-    prune: Vec<String>,
-    transform: Option<Transform>,
-    backoff: Backoff,
-    page_size: Option<u32>,
-    streamed_lists: bool,
-    silence: Option<Duration>,
-    check_consistency: Duration,
-    on_error: Option<ErrorHandler>,
-    kind: PhantomData<fn() -> K>,
-}
-
-type Transform = Box<dyn Fn(Object) -> Result<Object> + Send + Sync>;
-
-impl<K: 'static> SharedInformerBuilder<K> {
-    /// What it is called in logs and errors. Defaults to the resource.
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// How often handlers are told of every object again, unless they ask for something else. Defaults
-    /// to never.
-    pub fn resync(mut self, period: Duration) -> Self {
-        self.resync = Some(period).filter(|period| !period.is_zero());
-        self
-    }
-
-    /// More indices than the one by namespace.
-    pub fn indexers(mut self, indexers: Indexers<Object<K>>) -> Self {
-        self.indexers = indexers.erase();
-        self
-    }
-
-    /// What becomes of objects that somebody decoded. Defaults to [`Decoded::WhileHeld`].
-    pub fn decoded(mut self, policy: Decoded) -> Self {
-        self.shape.decoded = policy;
-        self
-    }
-
-    /// Whether to keep `metadata.managedFields`, which is half of a typical object. Defaults to no.
-    pub fn keep_managed_fields(mut self, keep: bool) -> Self {
-        if keep {
-            self.shape.keep_managed_fields();
-        }
-        self
-    }
-
-    /// Leaves out parts of every object as it arrives, as `/status/conditions` or
-    /// `/spec/containers/*/env`. Costs no more than the scan that is made anyway.
-    pub fn prune(mut self, paths: &[&str]) -> Self {
-        self.prune.extend(paths.iter().map(|&path| path.to_owned()));
-        self
-    }
-
-    /// Changes every object as it arrives, before anybody sees it.
-    ///
-    /// Decodes, changes and encodes it again: some 200 us for a full pod. [`prune`](Self::prune) is
-    /// cheaper where it will do. An object that it fails on, or whose name or namespace it changes, is
-    /// left out and reported.
-    #[doc(alias = "SetTransform")]
-    pub fn transform(mut self, change: impl FnMut(&mut K) -> Result<()> + Send + 'static) -> Self
-    where
-        K: Body + Serialize,
-    {
-        let change = Mutex::new(change);
-        self.transform = Some(Box::new(move |object: Object| {
-            let mut body: K = object.cast::<K>().decode()?;
-            (change.lock())(&mut body)?;
-            object.with_body(&body)
-        }));
-        self
-    }
-
-    /// How pauses between failed attempts grow.
-    pub fn backoff(mut self, backoff: Backoff) -> Self {
-        self.backoff = backoff;
-        self
-    }
-
-    /// How many objects a page of a list has. Defaults to 500 where pages make sense.
-    pub fn page_size(mut self, size: u32) -> Self {
-        self.page_size = Some(size);
-        self
-    }
-
-    /// Whether to ask for lists as streams, if the source can. Defaults to yes.
-    pub fn streamed_lists(mut self, wanted: bool) -> Self {
-        self.streamed_lists = wanted;
-        self
-    }
-
-    /// How long a watch may be silent before it is opened again, to see whether anybody is there.
-    /// Defaults to 30 seconds.
-    pub fn watch_silence(mut self, limit: Duration) -> Self {
-        self.silence = Some(limit);
-        self
-    }
-
-    /// Compares the store with a fresh list in this period, and tells the error handler of a
-    /// [`ConsistencyError`](crate::ConsistencyError) if anything differs and stays so. Defaults to never.
-    ///
-    /// For finding faults: it costs a list each time, and a thread.
-    #[doc(alias = "KUBE_WATCHLIST_INCONSISTENCY_DETECTOR")]
-    pub fn check_consistency(mut self, period: Duration) -> Self {
-        self.check_consistency = period;
-        self
-    }
-
-    /// Is told of every failure to list or to watch, and of objects that cannot be used. Must return
-    /// soon. Defaults to a warning in the log.
-    #[doc(alias = "SetWatchErrorHandler")]
-    pub fn on_error(mut self, handler: impl Fn(&Error) + Send + Sync + 'static) -> Self {
-        self.on_error = Some(Arc::new(handler));
-        self
-    }
-
-    /// Makes the informer. It does nothing until it is started.
-    ///
-    /// # Errors
-    ///
-    /// If a path to prune is not one.
-    pub fn build(mut self) -> Result<SharedInformer<K>> {
-        for path in &self.prune {
-            self.shape.prune(path)?;
-        }
-        self.source.shape(&self.shape);
-        let resource = self.source.resource().clone();
-        let store = Arc::new(object_store(self.indexers));
-        let mut fifo = DeltaFifo::builder(|object: &Object| object.key().clone())
-            .known_objects(Indexer::over(store.clone()))
-            .emit_replaced(true)
-            .unchanged(|known: &Object, listed: &Object| {
-                !listed.resource_version().is_empty()
-                    && known.resource_version() == listed.resource_version()
-                    && known.uid() == listed.uid()
-            });
-        if let Some(transform) = self.transform {
-            fifo = fifo.transform(transform);
-        }
-        let fifo = Arc::new(fifo.build());
-        let name = self.name.unwrap_or_else(|| resource.to_string());
-        let mut reflector = Reflector::boxed(self.source, Box::new(fifo.clone()))
-            .name(name.clone())
-            .backoff(self.backoff)
-            .streamed_lists(self.streamed_lists)
-            .check_consistency(self.check_consistency, Indexer::over(store.clone()).store())
-            .shared_on_error(self.on_error);
-        if let Some(size) = self.page_size {
-            reflector = reflector.page_size(size);
-        }
-        if let Some(limit) = self.silence {
-            reflector = reflector.watch_silence(limit);
-        }
-        let core = Core::new(Parts { resource, name, fifo, store, reflector, resync: self.resync });
-        let owner = Owner { core: Arc::new(core), thread: Mutex::new(None) };
-        Ok(SharedInformer { owner: Arc::new(owner), kind: PhantomData })
-    }
-}
-
 impl<K: 'static> SharedInformer<K> {
     /// An informer of the objects of `source`.
     pub fn builder(source: impl ListerWatcher<K>) -> SharedInformerBuilder<K> {
-        SharedInformerBuilder {
-            source: Box::new(reflector::Erased::new(source)),
-            name: None,
-            resync: None,
-            indexers: Indexers::new(),
-            shape: Shape::default(),
-            prune: Vec::new(),
-            transform: None,
-            backoff: Backoff::default(),
-            page_size: None,
-            streamed_lists: true,
-            silence: None,
-            check_consistency: Duration::ZERO,
-            on_error: None,
-            kind: PhantomData,
-        }
+        SharedInformerBuilder::new(source)
+    }
+
+    fn new(core: Core) -> Self {
+        let owner = Owner { core: Arc::new(core), thread: Mutex::new(None) };
+        Self { owner: Arc::new(owner), kind: PhantomData }
     }
 
     /// The same informer with its objects seen as another type.
@@ -452,7 +284,66 @@ impl<K: 'static> SharedInformer<K> {
     /// If a handler has not returned by then: the error names it. It is not called again, and its thread
     /// ends when it returns.
     pub fn shutdown_timeout(&self, limit: Duration) -> Result<()> {
-        self.owner.stop(Instant::now().checked_add(limit))
+        self.end_by(Instant::now().checked_add(limit))
+    }
+
+    pub(crate) fn end_by(&self, deadline: Option<Instant>) -> Result<()> {
+        self.owner.stop(deadline)
+    }
+
+    /// Tells the informer to stop, without waiting for it.
+    pub(crate) fn begin_stop(&self) {
+        self.core().stop.stop();
+        self.core().end_unstarted();
+    }
+
+    /// Frees what a stopped informer last knew; says whether it has stopped.
+    ///
+    /// Does nothing while it runs, or has not been started.
+    pub fn clear(&self) -> bool {
+        let stopped = self.is_stopped();
+        if stopped {
+            self.core().clear();
+        }
+        stopped
+    }
+
+    /// Stops the informer and frees what it knew, also if that can happen only after this call.
+    pub(crate) fn stop_and_clear(&self) {
+        self.core().clear_at_end();
+        self.stop();
+        self.clear();
+    }
+
+    /// A handle that does not keep the informer alive: for its own handlers.
+    ///
+    /// A handler that holds a [`SharedInformer`] keeps it from stopping with its last handle.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use kinformer::{Client, ListWatch, SharedInformer};
+    /// # let client = Client::try_default()?;
+    /// let pods = SharedInformer::builder(ListWatch::<Pod>::from_client(&client, None)).build()?;
+    /// let own = pods.downgrade();
+    /// pods.on_event(move |event| {
+    ///     let count = own.upgrade().map_or(0, |pods| pods.store().len());
+    ///     println!("{event}, of {count}");
+    /// })?;
+    /// # Ok::<(), kinformer::Error>(())
+    /// ```
+    #[must_use]
+    pub fn downgrade(&self) -> WeakInformer<K> {
+        WeakInformer::new(Arc::downgrade(&self.owner))
+    }
+
+    /// Whether two handles are of one and the same informer.
+    #[must_use]
+    pub fn is_same<J>(&self, other: &SharedInformer<J>) -> bool {
+        Arc::ptr_eq(&self.owner, &other.owner)
+    }
+
+    pub(crate) fn state(&self) -> InformerState {
+        self.core().state()
     }
 
     /// Whether all objects from the start are in the store. Says nothing about handlers.
@@ -486,18 +377,20 @@ impl<K: 'static> SharedInformer<K> {
     /// If that has not happened after `limit`, or cannot happen any more: the error says why.
     #[doc(alias = "WaitForCacheSync")]
     pub fn wait_for_sync(&self, limit: Duration) -> Result<()> {
+        self.wait_until_settled(Instant::now().checked_add(limit));
         let core = self.core();
-        let settled = || {
-            let status = core.status();
-            status.state.is_over() || status.unsynced().is_none()
-        };
-        core.signal.wait_until(Instant::now().checked_add(limit), settled);
         match core.status().unsynced() {
             None => Ok(()),
             Some(why) => {
                 Err(Error::invalid("wait", format!("{} has not synced: {why}", core.name)))
             }
         }
+    }
+
+    /// Blocks until it has synced, or cannot any more.
+    pub(crate) fn wait_until_settled(&self, deadline: Option<Instant>) {
+        let core = self.core();
+        core.signal.wait_until(deadline, || core.state().is_over() || core.has_synced());
     }
 
     /// Blocks until the store has come to a resource version: that of an object that was just written,
@@ -583,11 +476,5 @@ impl<K> fmt::Debug for SharedInformer<K> {
         f.debug_struct("SharedInformer")
             .field("name", &self.owner.core.name)
             .finish_non_exhaustive()
-    }
-}
-
-impl<K> fmt::Debug for SharedInformerBuilder<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedInformerBuilder").field("name", &self.name).finish_non_exhaustive()
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct Processor {
 
 struct State {
     listeners: Vec<Arc<Listener>>,
+    /// Removed, with a thread that may not have been joined.
+    leaving: Vec<Arc<Listener>>,
     next_id: u64,
     stage: Stage,
     /// All objects from the start are in the store and queued.
@@ -64,6 +66,7 @@ impl Processor {
     ) -> Self {
         let state = State {
             listeners: Vec::new(),
+            leaving: Vec::new(),
             next_id: 0,
             stage: Stage::NotStarted,
             synced: false,
@@ -111,6 +114,8 @@ impl Processor {
         let mut state = self.state.lock();
         let at = state.listeners.iter().position(|listener| listener.id == id);
         let removed = at.map(|at| state.listeners.remove(at));
+        state.leaving.retain(|listener| !listener.has_left());
+        state.leaving.extend(removed.clone());
         drop(state);
         if let Some(listener) = removed {
             listener.close();
@@ -134,7 +139,8 @@ impl Processor {
     pub(super) fn stop(&self) -> Vec<Arc<Listener>> {
         let mut state = self.state.lock();
         state.stage = Stage::Stopped;
-        let listeners = state.listeners.clone();
+        let mut listeners = state.listeners.clone();
+        listeners.extend(state.leaving.iter().cloned());
         drop(state);
         for listener in &listeners {
             listener.close();

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{core::Core, listener::Listener};
+use super::{core::Core, listener::Listener, role::Role};
 
 /// A handler that was added to an informer.
 ///
@@ -39,12 +39,13 @@ impl Registration {
 
     /// Removes the handler.
     ///
-    /// After it returns, the handler is not called any more and has been dropped. Called by the handler
-    /// itself, it returns at once, and that holds when the call ends. Events that wait are dropped.
+    /// After it returns, the handler is not called any more and has been dropped. Called by a handler,
+    /// itself or another one, it returns at once, and that holds when the call that is under way has
+    /// ended: two handlers may remove each other. Events that wait are dropped.
     ///
     /// # Blocking
     ///
-    /// Until the call that is under way returns.
+    /// Until the call that is under way returns; called by a handler, not at all.
     #[doc(alias = "RemoveEventHandler")]
     #[doc(alias = "ShutDownEventHandler")]
     pub fn remove(self) {
@@ -58,8 +59,10 @@ impl Registration {
 
     fn remove_listener(&self) {
         self.core.processor.remove(self.listener.id);
-        // Without a deadline it cannot fail.
-        let _ = self.listener.join(None);
+        if Role::current() == Role::Outside {
+            // Without a deadline it cannot fail.
+            let _ = self.listener.join(None);
+        }
     }
 }
 

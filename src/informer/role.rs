@@ -17,7 +17,7 @@ thread_local! {
 
 /// What the current thread does for informers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     /// Nothing.
     Outside,
     /// It calls a handler.
@@ -32,7 +32,7 @@ pub(super) struct Acting {
 }
 
 impl Role {
-    pub(super) fn current() -> Self {
+    pub(crate) fn current() -> Self {
         ROLE.with(Cell::get)
     }
 

@@ -2,12 +2,17 @@
 
 use std::{fmt, time::Duration};
 
+use super::table::{Table, age, grouped};
 use crate::reflector::Doing;
 
 /// How an informer is doing, at one moment.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InformerStatus {
+    /// What it is called.
+    pub name: String,
+    /// `v1` or `group/version` of the resource.
+    pub api_version: String,
     /// The resource, as `pods` or `deployments.apps`.
     pub resource: String,
     /// Whether it runs.
@@ -30,6 +35,10 @@ pub struct InformerStatus {
     /// How many objects were found to differ from the server's, if that is
     /// [checked](super::SharedInformerBuilder::check_consistency).
     pub inconsistencies: u64,
+    /// How many failures there ever were.
+    pub all_failures: u64,
+    /// How many events watches have brought, bookmarks included.
+    pub events: u64,
     /// How long ago the server last sent anything, lists included; `None` if it never has.
     pub last_event_age: Option<Duration>,
     /// How long the current watch has been open; `None` if there is none.
@@ -70,6 +79,8 @@ impl InformerState {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HandlerStatus {
+    /// Its number, which no other handler of the informer ever has.
+    pub id: u64,
     /// What it is called.
     pub name: String,
     /// How many events wait for it.
@@ -94,7 +105,11 @@ impl InformerStatus {
         }
         if !self.has_synced {
             let mut why = match &self.doing {
-                Doing::Listing { received } => format!("still listing: {received} objects so far"),
+                Doing::Listing { received, expected } => {
+                    let expected =
+                        expected.map_or("?".into(), |all| format!("about {}", grouped(all)));
+                    format!("still listing: {} of {expected}", grouped(*received))
+                }
                 Doing::Nothing => "starting".into(),
                 Doing::BackingOff => format!("{} failed attempts", self.failures),
                 _ if self.queued > 0 => format!("{} objects to be applied", self.queued),
@@ -106,18 +121,79 @@ impl InformerStatus {
             return Some(why);
         }
         let behind = self.handlers.iter().find(|handler| !handler.has_synced)?;
-        Some(format!("handler {} has {} events to be told of", behind.name, behind.pending))
+        let pending = grouped(behind.pending as u64);
+        Some(format!("handler {} still has {pending} events to be told of", behind.name))
     }
 }
 
-/// One line for a person.
+/// A small table for a person: the informer, then its handlers.
 impl fmt::Display for InformerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { resource, state, objects, .. } = self;
-        write!(f, "{resource}: {state:?}, {objects} objects")?;
-        if let Some(why) = self.unsynced() {
-            write!(f, ", not synced: {why}")?;
+        table_of(std::slice::from_ref(self)).fmt(f)?;
+        if self.handlers.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let mut handlers = Table::new(&["HANDLER", "SYNCED", "WAITING", "BUSY", "PANICS"]);
+        for handler in &self.handlers {
+            handlers.row([
+                handler.name.clone(),
+                yes_or_no(handler.has_synced),
+                grouped(handler.pending as u64),
+                handler.busy_for.map_or("-".into(), age),
+                grouped(handler.panics),
+            ]);
+        }
+        handlers.fmt(f)
     }
+}
+
+/// A row for each informer.
+pub(crate) fn table_of(informers: &[InformerStatus]) -> Table {
+    let mut table = Table::new(&[
+        "INFORMER", "DOING", "SYNCED", "OBJECTS", "QUEUED", "HANDLERS", "WAITING", "LISTS",
+        "WATCHES", "EVENTS", "LAST", "NOTE",
+    ]);
+    for informer in informers {
+        let waiting: usize = informer.handlers.iter().map(|handler| handler.pending).sum();
+        table.row([
+            informer.name.clone(),
+            informer.activity(),
+            yes_or_no(informer.has_synced),
+            grouped(informer.objects as u64),
+            grouped(informer.queued as u64),
+            informer.handlers.len().to_string(),
+            grouped(waiting as u64),
+            grouped(informer.lists),
+            grouped(informer.watches),
+            grouped(informer.events),
+            informer.last_event_age.map_or("-".into(), age),
+            informer.unsynced().or_else(|| informer.last_error.clone()).unwrap_or_default(),
+        ]);
+    }
+    table
+}
+
+impl InformerStatus {
+    /// What it is doing, in a word or two.
+    fn activity(&self) -> String {
+        match (&self.state, &self.doing) {
+            (InformerState::NotStarted, _) => "not started".into(),
+            (InformerState::Stopped, _) => "stopped".into(),
+            (InformerState::Failed(_), _) => "failed".into(),
+            (InformerState::Running, Doing::Nothing) => "starting".into(),
+            (InformerState::Running, Doing::Listing { .. }) => "listing".into(),
+            (InformerState::Running, Doing::Connecting) => "connecting".into(),
+            (InformerState::Running, Doing::Watching) => {
+                format!("watching {}", self.watch_age.map_or_else(String::new, age))
+                    .trim_end()
+                    .into()
+            }
+            (InformerState::Running, Doing::BackingOff) => "backing off".into(),
+            (InformerState::Running, Doing::Stopped) => "stopping".into(),
+        }
+    }
+}
+
+fn yes_or_no(yes: bool) -> String {
+    if yes { "yes" } else { "no" }.into()
 }

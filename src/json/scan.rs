@@ -7,6 +7,9 @@ use std::{borrow::Cow, ops::Range};
 
 use memchr::memchr2;
 
+/// What is a short string.
+const SHORT: usize = 32;
+
 /// The text is not JSON, or ends too soon.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Malformed;
@@ -124,12 +127,34 @@ pub(crate) fn string_end(text: &[u8], at: usize) -> Result<usize, Malformed> {
     }
     let mut at = at + 1;
     loop {
-        at += memchr2(b'"', b'\\', text.get(at..).ok_or(Malformed)?).ok_or(Malformed)?;
+        at += find_quote(text.get(at..).ok_or(Malformed)?).ok_or(Malformed)?;
         if text[at] == b'"' {
             return Ok(at + 1);
         }
         at += 2;
     }
+}
+
+/// Where the first quote or backslash is.
+#[inline]
+pub(crate) fn find_quote(text: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGHS: u64 = ONES << 7;
+    // A byte that is zero, and perhaps some after it, gets its high bit.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
+    // Most strings are so short that a search for long ones takes longer to begin than to end.
+    let mut at = 0;
+    while at < SHORT
+        && let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk)
+    {
+        let word = u64::from_le_bytes(*bytes);
+        let found = zeros(word ^ ONES * u64::from(b'"')) | zeros(word ^ ONES * u64::from(b'\\'));
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    memchr2(b'"', b'\\', &text[at..]).map(|found| at + found)
 }
 
 fn container_end(text: &[u8], at: usize) -> Result<usize, Malformed> {
@@ -227,6 +252,23 @@ mod tests {
             assert_eq!(members(bad), Err(Malformed), "{bad}");
         }
         assert!(members("{\"a\":1,}").is_err(), "a trailing comma");
+    }
+
+    #[test]
+    fn the_first_quote_or_backslash_is_found_wherever_it_is() {
+        for length in 0..70 {
+            // Bytes that differ by one bit from those that are looked for.
+            let near: Vec<_> = (0..length).map(|n| [b'#', b'!', b']', 0xDC, 0xA2][n % 5]).collect();
+            assert_eq!(find_quote(&near), None);
+            for at in 0..length {
+                for found in *b"\"\\" {
+                    let mut text = near.clone();
+                    text[at] = found;
+                    text[length - 1] = b'"';
+                    assert_eq!(find_quote(&text), Some(at), "{at} of {length}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -2,9 +2,7 @@
 
 use std::io::{self, Read};
 
-use memchr::memchr2;
-
-use super::scan::ends_scalar;
+use super::scan::{ends_scalar, find_quote};
 
 /// How much is read at a time, and the space that is kept between values.
 const CHUNK: usize = 16 * 1024;
@@ -135,7 +133,7 @@ impl Progress {
         let mut at = self.scanned;
         while at < seen.len() {
             if self.in_string {
-                let Some(found) = memchr2(b'"', b'\\', &seen[at..]) else {
+                let Some(found) = find_quote(&seen[at..]) else {
                     at = seen.len();
                     break;
                 };

@@ -24,14 +24,13 @@ type Cuts = SmallVec<[Range<usize>; 4]>;
 pub(super) fn normalise(origin: &Origin, json: &[u8]) -> Result<(Box<str>, Meta), &'static str> {
     let layout = Layout::find(json, &origin.shape.cuts).ok_or(NOT_AN_OBJECT)?;
     let Some(metadata) = layout.metadata else { return Err("it has no metadata") };
-    let mut text = Vec::with_capacity(layout.length_kept() + 64);
+    let [api_version, kind] = &origin.type_members;
+    let api_version = if layout.has_api_version { "" } else { api_version };
+    let kind = if layout.has_kind { "" } else { kind };
+    let mut text = Vec::with_capacity(1 + api_version.len() + kind.len() + layout.length_kept());
     text.push(b'{');
-    if !layout.has_api_version {
-        member(&mut text, "apiVersion", &origin.api_version);
-    }
-    if !layout.has_kind {
-        member(&mut text, "kind", origin.resource.kind());
-    }
+    text.extend_from_slice(api_version.as_bytes());
+    text.extend_from_slice(kind.as_bytes());
     let mut at = layout.start;
     let mut metadata_at = text.len() + metadata - at;
     for cut in &layout.cuts {
@@ -173,9 +172,9 @@ fn cut_value(json: &[u8], at: usize, cut: &Cut, cuts: &mut Cuts) -> Option<()> {
     Some(())
 }
 
-fn member(text: &mut Vec<u8>, key: &str, value: &str) {
-    // Group, version and kind are the program's or the server's own; quotes in them cannot be.
-    text.extend_from_slice(format!("\"{key}\":{},", serde_json::Value::from(value)).as_bytes());
+/// What stands at the beginning of an object, with the comma after it.
+pub(super) fn member(key: &str, value: &str) -> String {
+    format!("\"{key}\":{},", serde_json::Value::from(value))
 }
 
 /// The same JSON with only the escapes that it needs.

@@ -3,6 +3,7 @@
 use std::{borrow::Borrow, fmt, sync::Arc};
 
 use serde::{Serialize, Serializer};
+use smallvec::SmallVec;
 
 /// `namespace/name`, or `name` for an object of the whole cluster; cheap to clone.
 ///
@@ -25,7 +26,14 @@ impl ObjectKey {
     pub fn new(namespace: Option<&str>, name: &str) -> Self {
         match namespace {
             None | Some("") => Self(name.into()),
-            Some(namespace) => Self(format!("{namespace}/{name}").into()),
+            Some(namespace) => {
+                // Not by way of a string of its own.
+                let mut joined: SmallVec<[u8; 128]> = SmallVec::new();
+                for part in [namespace, "/", name] {
+                    joined.extend_from_slice(part.as_bytes());
+                }
+                Self(String::from_utf8_lossy(&joined).into())
+            }
         }
     }
 
@@ -45,6 +53,34 @@ impl ObjectKey {
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.split_once('/').map_or(&*self.0, |(_, name)| name)
+    }
+}
+
+/// A copy of a key, for whoever compares keys with many objects: in the object itself, and not
+/// somewhere else in memory.
+#[derive(Clone, Copy)]
+pub(super) struct NearKey {
+    length: u8,
+    bytes: [u8; Self::LONGEST],
+}
+
+impl NearKey {
+    const LONGEST: usize = 47;
+
+    pub(super) fn new(key: &ObjectKey) -> Self {
+        let key = key.as_str().as_bytes();
+        let mut near = Self { length: u8::MAX, bytes: [0; Self::LONGEST] };
+        if let Some(bytes) = near.bytes.get_mut(..key.len()) {
+            bytes.copy_from_slice(key);
+            near.length = key.len() as u8;
+        }
+        near
+    }
+
+    /// Whether it is a copy of `key`; `None` if that is too long to tell.
+    pub(super) fn is(&self, key: &[u8]) -> Option<bool> {
+        let near = self.bytes.get(..key.len())?;
+        Some(usize::from(self.length) == key.len() && near == key)
     }
 }
 

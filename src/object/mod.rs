@@ -26,7 +26,8 @@ pub use self::{
     shape::Shape,
 };
 use self::{
-    ingest::{found_in, normalise},
+    ingest::{found_in, member, normalise},
+    key::NearKey,
     meta::Meta,
 };
 use crate::{
@@ -85,15 +86,21 @@ pub enum Decoded {
 pub(crate) struct Origin {
     pub(crate) resource: ApiResource,
     api_version: String,
+    /// What the items of a list leave out.
+    type_members: [String; 2],
     pub(crate) cluster: Arc<str>,
     pub(crate) shape: Shape,
 }
 
+// In this order, so that the copy of the key is beside the reference count: who looks an object up wants
+// both.
+#[repr(C)]
 struct Core {
+    near_key: NearKey,
+    key: ObjectKey,
     origin: Arc<Origin>,
     text: Box<str>,
     meta: Meta,
-    key: ObjectKey,
     slot: Mutex<Slot>,
 }
 
@@ -106,9 +113,28 @@ enum Slot {
     Held(Weak<dyn Any + Send + Sync>),
 }
 
+impl Slot {
+    fn new(body: Arc<dyn Any + Send + Sync>, decoded: Decoded) -> Self {
+        match decoded {
+            Decoded::Keep => Self::Kept(body),
+            Decoded::WhileHeld => Self::Held(Arc::downgrade(&body)),
+        }
+    }
+
+    fn body(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        match self {
+            Self::Empty => None,
+            Self::Kept(body) => Some(body.clone()),
+            Self::Held(body) => body.upgrade(),
+        }
+    }
+}
+
 impl Origin {
     pub(crate) fn new(resource: ApiResource, cluster: Arc<str>) -> Self {
-        Self { api_version: resource.api_version(), resource, cluster, shape: Shape::default() }
+        let api_version = resource.api_version();
+        let type_members = [member("apiVersion", &api_version), member("kind", resource.kind())];
+        Self { api_version, type_members, resource, cluster, shape: Shape::default() }
     }
 
     /// The same source, giving objects another shape.
@@ -144,7 +170,14 @@ impl<K> Object<K> {
             return Err(unusable("its metadata has no name"));
         }
         let key = ObjectKey::new(Some(meta.namespace.of(&text)), name);
-        let core = Core { origin: origin.clone(), text, meta, key, slot: Mutex::default() };
+        let core = Core {
+            near_key: NearKey::new(&key),
+            key,
+            origin: origin.clone(),
+            text,
+            meta,
+            slot: Mutex::default(),
+        };
         Ok(Self { core: Arc::new(core), kind: PhantomData })
     }
 
@@ -257,6 +290,10 @@ impl<K> Object<K> {
         Cow::Borrowed(&self.core.text)
     }
 
+    pub(crate) fn has_key(&self, key: &[u8]) -> bool {
+        self.core.near_key.is(key).unwrap_or_else(|| self.key().as_str().as_bytes() == key)
+    }
+
     fn what(&self) -> String {
         format!("{} {:?}", self.core.origin.resource, self.core.key.as_str())
     }
@@ -276,24 +313,22 @@ impl<K: Body> Object<K> {
     ///
     /// If the text does not fit `K`: the error names the object, and other objects are not affected.
     pub fn get(&self) -> Result<Arc<K>, DecodeError> {
-        let kept = match &*self.core.slot.lock() {
-            Slot::Empty => None,
-            Slot::Kept(body) => Some(body.clone()),
-            Slot::Held(body) => body.upgrade(),
-        };
+        let kept = self.core.slot.lock().body();
         if let Some(body) = kept
             && let Ok(body) = body.downcast::<K>()
         {
             return Ok(body);
         }
-        // Decoding runs code of the user's: not under the lock. Two threads may both do it.
+        // Decoding runs code of the user's: not under the lock. Of two threads that both do it, the
+        // first to come back shares its own.
         let body = Arc::new(self.decode()?);
-        let any: Arc<dyn Any + Send + Sync> = body.clone();
-        *self.core.slot.lock() = match self.core.origin.shape.decoded {
-            Decoded::Keep => Slot::Kept(any),
-            Decoded::WhileHeld => Slot::Held(Arc::downgrade(&any)),
+        let mut slot = self.core.slot.lock();
+        let Some(first) = slot.body() else {
+            *slot = Slot::new(body.clone(), self.core.origin.shape.decoded);
+            return Ok(body);
         };
-        Ok(body)
+        drop(slot);
+        Ok(first.downcast::<K>().unwrap_or(body))
     }
 
     /// The same object with another body, whose metadata counts.
@@ -476,6 +511,42 @@ mod tests {
         assert_eq!(lean.get().unwrap().metadata.name, "a");
         drop((first, second));
         assert!(matches!(&*object.core.slot.lock(), Slot::Held(body) if body.upgrade().is_none()));
+    }
+
+    /// Decodes only together with another.
+    #[derive(serde::Deserialize)]
+    #[serde(from = "serde::de::IgnoredAny")]
+    struct InPairs;
+
+    impl From<serde::de::IgnoredAny> for InPairs {
+        fn from(_: serde::de::IgnoredAny) -> Self {
+            static BOTH: std::sync::Barrier = std::sync::Barrier::new(2);
+            BOTH.wait();
+            Self
+        }
+    }
+
+    #[test]
+    fn two_threads_that_decode_at_once_share_one_decode() {
+        let object = object(r#"{"metadata":{"name":"a"}}"#).unwrap().into_cast::<InPairs>();
+        let decode = |object: Object<InPairs>| move || object.get().unwrap();
+        let other = crate::thread::spawn("decode", decode(object.clone())).unwrap();
+        let one = decode(object.clone())();
+        let other = other.join().unwrap();
+        assert!(Arc::ptr_eq(&one, &other));
+        assert!(Arc::ptr_eq(&one, &object.get().unwrap()));
+    }
+
+    #[test]
+    fn a_decode_as_another_type_takes_nobody_elses_away() {
+        let object = object(r#"{"metadata":{"name":"a"}}"#).unwrap();
+        let held = object.get().unwrap();
+        let lean = object.cast::<PartialObjectMetadata>().get().unwrap();
+        assert_eq!(lean.metadata.name, "a");
+        assert!(Arc::ptr_eq(&held, &object.get().unwrap()));
+        drop(held);
+        let shared = object.cast::<PartialObjectMetadata>().get().unwrap();
+        assert!(Arc::ptr_eq(&shared, &object.cast().get().unwrap()), "there is room for it now");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::{
-    Doing, ListTarget, PAGE, Reflector,
+    ListTarget, PAGE, Reflector,
     next::{Next, Stage},
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 
 impl<K: 'static> Reflector<K> {
     pub(super) fn list(&self, stop: &StopToken) -> Result<()> {
-        self.progress.doing(Doing::Listing { received: 0 });
+        self.progress.listing();
         let version = self.list_version();
         let limit = self.page_limit(&version);
         let Err(error) = self.list_from(&version, limit, stop) else { return Ok(()) };
@@ -43,13 +43,14 @@ impl<K: 'static> Reflector<K> {
         let mut pages = 0;
         loop {
             let page = self.list_page(&options, &mut *target, stop);
-            let ListMeta { resource_version, continue_token, .. } = match page {
+            let ListMeta { resource_version, continue_token, remaining_item_count } = match page {
                 // The rest of the list is not to be had any more: take all of it at once.
                 Err(error) if pages > 0 && error.is_expired() && options.limit.is_some() => {
                     log::debug!("reflector {}: list expired: {error}", self.options.name);
                     options = ListOptions { limit: None, ..first.clone() };
                     target = self.target.begin_list();
                     first_version = None;
+                    self.progress.listing();
                     continue;
                 }
                 page => page?,
@@ -63,6 +64,7 @@ impl<K: 'static> Reflector<K> {
                 return Ok(());
             }
             pages += 1;
+            self.progress.remaining(remaining_item_count);
             // A token has its state in it, and servers refuse to be told twice.
             options.resource_version = None;
             options.continue_token = Some(continue_token);

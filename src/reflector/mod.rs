@@ -30,7 +30,10 @@ pub use self::{
     source::{ListWatch, ListerWatcher},
     target::{ListTarget, ReflectorStore},
 };
-pub(crate) use self::{progress::Progress, source::Erased};
+pub(crate) use self::{
+    progress::{Activity, Progress},
+    source::Erased,
+};
 pub(crate) use crate::error::describe;
 use crate::{
     cache::Store,

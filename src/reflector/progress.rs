@@ -24,6 +24,9 @@ pub enum Doing {
     Listing {
         /// Objects of this list so far.
         received: u64,
+        /// About how many there will be, if the server says so. It does for lists in pages, without a
+        /// selector.
+        expected: Option<u64>,
     },
     /// It is asking for a watch.
     Connecting,
@@ -49,6 +52,10 @@ pub(crate) struct Activity {
     pub(crate) last_passed_over: Option<String>,
     /// Objects that a check found to differ from the server's.
     pub(crate) inconsistencies: u64,
+    /// Failures ever.
+    pub(crate) all_failures: u64,
+    /// What watches have sent, bookmarks included.
+    pub(crate) events: u64,
     /// When the server last sent anything: part of a list, the head of a watch, an event.
     pub(crate) last_event: Option<Instant>,
     pub(crate) watching_since: Option<Instant>,
@@ -67,6 +74,8 @@ impl Progress {
             passed_over: 0,
             last_passed_over: None,
             inconsistencies: 0,
+            all_failures: 0,
+            events: 0,
             last_event: None,
             watching_since: None,
             lists: 0,
@@ -89,11 +98,23 @@ impl Progress {
         self.changed.notify_all();
     }
 
+    /// A list begins.
+    pub(super) fn listing(&self) {
+        self.doing(Doing::Listing { received: 0, expected: None });
+    }
+
     pub(super) fn received(&self, now: Instant) {
         let mut state = self.state.lock();
         state.last_event = Some(now);
-        if let Doing::Listing { received } = &mut state.doing {
+        if let Doing::Listing { received, .. } = &mut state.doing {
             *received += 1;
+        }
+    }
+
+    /// A page is over, and so many objects are to come.
+    pub(super) fn remaining(&self, remaining: Option<u64>) {
+        if let Doing::Listing { received, expected } = &mut self.state.lock().doing {
+            *expected = remaining.map(|remaining| received.saturating_add(remaining));
         }
     }
 
@@ -122,6 +143,7 @@ impl Progress {
     pub(super) fn event(&self, now: Instant, resource_version: Option<&str>) {
         let mut state = self.state.lock();
         state.last_event = Some(now);
+        state.events += 1;
         if let Some(version) = resource_version {
             state.resource_version.clear();
             state.resource_version.push_str(version);
@@ -131,6 +153,7 @@ impl Progress {
     pub(super) fn failed(&self, error: &Error) {
         let mut state = self.state.lock();
         state.failures += 1;
+        state.all_failures += 1;
         state.last_error = Some(describe(error));
         self.changed.notify_all();
     }

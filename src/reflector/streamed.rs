@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    Doing, Opened, Reflector,
+    Opened, Reflector,
     next::{Next, Session, Stage, after_error_event},
     of_one_object,
 };
@@ -112,7 +112,7 @@ impl<K: 'static> Reflector<K> {
     }
 
     fn stream_once(&self, stop: &StopToken) -> Result<Streamed<K>> {
-        self.progress.doing(Doing::Listing { received: 0 });
+        self.progress.listing();
         let version = if self.state.lock().version_lost {
             String::new()
         } else {

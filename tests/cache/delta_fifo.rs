@@ -181,12 +181,29 @@ fn what_the_transform_fails_on_is_not_queued_and_does_not_count_as_a_first_chang
     let fifo = builder().known_objects(known).transform(odd).build();
     assert!(fifo.add(("a", 1)).is_err());
     assert!(fifo.update(("a", 1)).is_err());
-    assert!(fifo.delete(("a", 1)).is_err());
     assert!(fifo.replace([("a", 2), ("b", 1)]).is_err());
     assert!(fifo.is_empty());
     assert!(!fifo.has_synced());
     fifo.add(("a", 2)).unwrap();
     assert_eq!(fifo.list(), [("a", 2)]);
+}
+
+#[test]
+fn a_deletion_that_the_transform_fails_on_is_told_with_the_last_known_state() {
+    let odd = |item: Item| if item.1 % 2 == 1 { Err(an_error()) } else { Ok(item) };
+    let fifo = builder().known_objects(store([("known", 0)])).transform(odd).build();
+    assert!(fifo.delete(("known", 1)).is_err());
+    fifo.add(("queued", 2)).unwrap();
+    assert!(fifo.delete(("queued", 3)).is_err());
+    fifo.add(("gone", 2)).unwrap();
+    fifo.delete(("gone", 4)).unwrap();
+    assert!(fifo.delete(("gone", 5)).is_err());
+    assert!(fifo.delete(("unheard of", 1)).is_err());
+
+    assert_eq!(pop_key(&fifo, "known"), [tombstone("known", 0)]);
+    assert_eq!(pop_key(&fifo, "queued"), [Delta::Added(("queued", 2)), tombstone("queued", 2)]);
+    assert_eq!(pop_key(&fifo, "gone"), [Delta::Added(("gone", 2)), deleted("gone", 4)]);
+    assert!(fifo.is_empty());
 }
 
 #[test]

@@ -11,13 +11,15 @@ use crate::{
     object::ObjectKey,
 };
 
-/// Entries beyond this are given back when a burst is over.
+/// Room for more entries than these is given back after a burst.
 const KEPT_CAPACITY: usize = 1024;
 
 pub(in crate::cache) struct State<T> {
     /// In line. The first has the sequence number `base`, the next `base + 1`, and so on.
     pub(super) entries: VecDeque<Entry<T>>,
     base: u32,
+    /// What `base` was when the line was last empty.
+    empty_at: u32,
     /// From keys to sequence numbers.
     pub(super) positions: KeyTable,
     pub(super) in_process: Vec<InProcess<T>>,
@@ -26,6 +28,8 @@ pub(in crate::cache) struct State<T> {
     lists: u32,
     /// Whether the first list is complete, or something else came before one.
     populated: bool,
+    /// The first of several lists are not all complete.
+    pub(super) held: bool,
     /// Objects of the first list that are queued or in process.
     initial_left: usize,
     pub(super) synced: bool,
@@ -61,11 +65,13 @@ impl<T> State<T> {
         Self {
             entries: VecDeque::new(),
             base: 0,
+            empty_at: 0,
             positions: KeyTable::new(),
             in_process: Vec::new(),
             next_id: 0,
             lists: 0,
             populated: false,
+            held: false,
             initial_left: 0,
             synced: false,
             sync_untold: false,
@@ -107,12 +113,15 @@ impl<T> State<T> {
 
     /// Where in line it is then.
     fn enqueue_at(&mut self, key: ObjectKey, hash: KeyHash, delta: Delta<T>) -> usize {
-        if let Some(at) = self.find(key.as_str(), hash) {
+        let (base, end) = (self.base, self.entries.len());
+        let at = |sequence: u32| sequence.wrapping_sub(base) as usize;
+        let is_key = |sequence| self.entries[at(sequence)].key == key;
+        let next = base.wrapping_add(end as u32);
+        if let Some(found) = self.positions.find_or_insert(hash, next, is_key) {
+            let at = at(found);
             self.entries[at].deltas.push(delta);
             return at;
         }
-        let at = self.entries.len();
-        self.positions.insert(hash, self.base.wrapping_add(at as u32));
         self.entries.push_back(Entry {
             key,
             hash,
@@ -120,7 +129,7 @@ impl<T> State<T> {
             counted: false,
             list: 0,
         });
-        at
+        end
     }
 
     pub(in crate::cache) fn hash(&self, key: &ObjectKey) -> KeyHash {
@@ -136,15 +145,28 @@ impl<T> State<T> {
         let Entry { key, hash, deltas, counted, .. } = self.entries.pop_front()?;
         self.positions.remove(hash, self.base);
         self.base = self.base.wrapping_add(1);
-        if self.entries.is_empty() && self.entries.capacity() > KEPT_CAPACITY {
-            self.entries.shrink_to(KEPT_CAPACITY);
-            self.positions.shrink();
+        if self.entries.is_empty() {
+            self.give_back_room();
         }
         Some(Taken { popped: Popped { key, deltas, initial: !self.synced }, counted })
     }
 
+    /// Not right after a burst, for the next may be as large: when the line has been empty again after
+    /// few.
+    fn give_back_room(&mut self) {
+        let taken = self.base.wrapping_sub(mem::replace(&mut self.empty_at, self.base));
+        let room = self.entries.capacity();
+        if room > KEPT_CAPACITY && (taken as usize) < room / 4 {
+            self.entries.shrink_to(KEPT_CAPACITY);
+            self.positions.shrink();
+        }
+    }
+
     /// Something other than a list came: if it is the first, there is nothing to wait for.
     pub(super) fn populate(&mut self) {
+        if self.held {
+            return;
+        }
         let was_synced = self.synced;
         self.populated = true;
         self.settle(false);
@@ -206,5 +228,26 @@ impl<T: Clone> State<T> {
         let object = popped.deltas.newest().live().cloned();
         self.in_process.push(InProcess { id, key: popped.key.clone(), object });
         id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_room_of_a_burst_is_given_back_when_no_other_follows() {
+        let mut state = State::new();
+        let mut burst = |count: u32| {
+            for n in 0..count {
+                state.enqueue(ObjectKey::from(n.to_string()), Delta::Added(n));
+            }
+            while state.take().is_some() {}
+            state.entries.capacity()
+        };
+        let (first, second) = (burst(10_000), burst(10_000));
+        assert_eq!(first, second, "the next burst finds it");
+        assert!(burst(1) <= KEPT_CAPACITY);
+        assert!(burst(10) <= KEPT_CAPACITY);
     }
 }

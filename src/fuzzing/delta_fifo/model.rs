@@ -52,6 +52,16 @@ impl Model {
         }
     }
 
+    /// The deletion of a thing whose final state the transform failed on.
+    pub(super) fn delete_last_known(&mut self, key: u8) {
+        let newest = self.entry(key).and_then(|entry| entry.deltas.last());
+        let queued = newest.and_then(Delta::object);
+        let known = self.store.get(&key).filter(|_| self.is_known(key));
+        if let Some(last) = queued.or(known).cloned() {
+            self.push(key, tombstone(key, Some(last)));
+        }
+    }
+
     pub(super) fn item(&mut self, thing: Thing) {
         let known = self.store.get(&thing.key).filter(|_| self.is_known(thing.key));
         let reuse = self.setup.reuse_unchanged && !self.is_queued(thing.key);

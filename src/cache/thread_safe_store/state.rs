@@ -1,0 +1,224 @@
+//! What is stored, and where in the indices it is.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use smallvec::SmallVec;
+
+use super::{BACKFILL, HasKey};
+use crate::{
+    cache::{
+        index::{Index, Indexers, Place, UnknownIndex, Values},
+        key_table::KeyTable,
+    },
+    object::ObjectKey,
+};
+
+/// Objects in numbered slots. What reads want is apart from what only changes want: a read touches as
+/// little memory as can be.
+pub(super) struct State<T> {
+    pub(super) indexers: Arc<Indexers<T>>,
+    pub(super) indices: Vec<Index>,
+    pub(super) resource_version: String,
+    /// Until an object comes under another key than its own.
+    has_key: Option<HasKey<T>>,
+    positions: KeyTable,
+    objects: Vec<Option<T>>,
+    /// Of the object in the same slot.
+    details: Vec<Details>,
+    free: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Details {
+    /// None if the slot is empty.
+    key: Option<ObjectKey>,
+    /// Zero until somebody lists by labels: most objects change more often than that.
+    fingerprint: AtomicU64,
+    /// How many indexers were there when it was stored: later ones have not seen it.
+    indexed: u32,
+    places: SmallVec<[Place; 2]>,
+}
+
+impl<T> State<T> {
+    pub(super) fn new(indexers: Arc<Indexers<T>>, has_key: Option<HasKey<T>>) -> Self {
+        Self {
+            indices: (0..indexers.len()).map(|_| Index::new(true)).collect(),
+            indexers,
+            resource_version: String::new(),
+            has_key,
+            positions: KeyTable::new(),
+            objects: Vec::new(),
+            details: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// Makes room for so many objects more.
+    pub(super) fn reserve(&mut self, objects: usize) {
+        self.positions.reserve(objects);
+        self.objects.reserve(objects);
+        self.details.reserve(objects);
+    }
+
+    pub(super) fn set_resource_version(&mut self, version: &str) {
+        self.resource_version.clear();
+        self.resource_version.push_str(version);
+    }
+
+    /// Stores an object with its values in all indices; gives back the one it replaces.
+    pub(super) fn put(&mut self, key: ObjectKey, object: T, values: &[Values<'_>]) -> Option<T> {
+        let slot = self.slot_for(&key);
+        self.reindex(slot, values);
+        self.has_key = self.has_key.filter(|has_key| has_key(&object, key.as_str().as_bytes()));
+        let details = &mut self.details[slot as usize];
+        details.key = Some(key);
+        *details.fingerprint.get_mut() = 0;
+        details.indexed = self.indexers.len() as u32;
+        self.objects[slot as usize].replace(object)
+    }
+
+    pub(super) fn remove(&mut self, key: &str) -> Option<T> {
+        let slot = self.find(key.as_bytes())?;
+        let details = std::mem::take(&mut self.details[slot as usize]);
+        for place in details.places {
+            self.take_out(place);
+        }
+        self.positions.remove(self.positions.hash(key), slot);
+        let object = self.objects[slot as usize].take();
+        self.free.push(slot);
+        if self.free.len() == self.objects.len() {
+            (self.objects, self.details, self.free) = (Vec::new(), Vec::new(), Vec::new());
+            self.positions.shrink();
+        }
+        object
+    }
+
+    pub(super) fn find(&self, key: &[u8]) -> Option<u32> {
+        let hash = self.positions.hash(key);
+        self.positions.find(hash, |slot| match self.has_key {
+            Some(has_key) => self.object(slot).is_some_and(|object| has_key(object, key)),
+            None => self.key(slot).is_some_and(|found| found.as_str().as_bytes() == key),
+        })
+    }
+
+    pub(super) fn object(&self, slot: u32) -> Option<&T> {
+        self.objects.get(slot as usize)?.as_ref()
+    }
+
+    pub(super) fn key(&self, slot: u32) -> Option<&ObjectKey> {
+        self.details.get(slot as usize)?.key.as_ref()
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.details.iter().filter_map(|details| details.key.as_ref())
+    }
+
+    /// Every slot that is in use is before it.
+    pub(super) fn end(&self) -> u32 {
+        self.objects.len() as u32
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.objects.len() - self.free.len()
+    }
+
+    pub(super) fn index(&self, name: &str) -> Result<&Index, UnknownIndex> {
+        let at = self.indexers.position(name);
+        let index = at.and_then(|at| self.indices.get(at)).filter(|index| index.complete);
+        index.ok_or_else(|| UnknownIndex(name.to_owned()))
+    }
+
+    /// The fingerprint of the object in a slot, which `of` computes if nobody has asked for it before.
+    pub(super) fn fingerprint(&self, slot: u32, of: fn(&T) -> u64) -> u64 {
+        let Some(object) = self.object(slot) else { return 0 };
+        let known = &self.details[slot as usize].fingerprint;
+        match known.load(Ordering::Relaxed) {
+            0 => {
+                let bits = of(object);
+                known.store(bits, Ordering::Relaxed);
+                bits
+            }
+            bits => bits,
+        }
+    }
+
+    /// Objects from slot `from` on that some of the first `wanted` indexers have not seen, and where to
+    /// go on.
+    pub(super) fn unindexed(&self, from: u32, wanted: u32) -> (Vec<(u32, u32, T)>, u32)
+    where
+        T: Clone,
+    {
+        let mut found = Vec::new();
+        for slot in from..self.end() {
+            let indexed = self.details[slot as usize].indexed;
+            if let Some(object) = self.object(slot).filter(|_| indexed < wanted) {
+                found.push((slot, indexed, object.clone()));
+                if found.len() == BACKFILL {
+                    return (found, slot + 1);
+                }
+            }
+        }
+        (found, self.end())
+    }
+
+    /// Adds the object of `slot` to indices that have not seen it. One that was stored meanwhile has
+    /// been seen by all.
+    pub(super) fn index_more(&mut self, slot: u32, wanted: u32, values: &[(u32, Values<'_>)]) {
+        if self.object(slot).is_none() {
+            return;
+        }
+        let details = &mut self.details[slot as usize];
+        for (index, values) in values.iter().filter(|(index, _)| *index >= details.indexed) {
+            let into = &mut self.indices[*index as usize];
+            details.places.extend(values.iter().map(|value| into.insert(*index, value, slot)));
+        }
+        details.indexed = details.indexed.max(wanted);
+    }
+
+    /// The slot of a key: its own, or an empty one that is now its own.
+    fn slot_for(&mut self, key: &ObjectKey) -> u32 {
+        if let Some(slot) = self.find(key.as_str().as_bytes()) {
+            return slot;
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.objects.push(None);
+            self.details.push(Details::default());
+            self.end() - 1
+        });
+        self.positions.insert(self.positions.hash(key.as_str()), slot);
+        slot
+    }
+
+    /// Takes what is in `slot` out of where it was, and puts it where its new values are.
+    fn reindex(&mut self, slot: u32, values: &[Values<'_>]) {
+        let had = |place: &Place| (place.index, self.indices[place.index as usize].value(*place));
+        // As it is with most changes.
+        if self.details[slot as usize].places.iter().map(had).eq(flatten(values)) {
+            return;
+        }
+        for place in std::mem::take(&mut self.details[slot as usize].places) {
+            self.take_out(place);
+        }
+        let places = flatten(values)
+            .map(|(index, value)| self.indices[index as usize].insert(index, value, slot));
+        self.details[slot as usize].places = places.collect();
+    }
+
+    fn take_out(&mut self, place: Place) {
+        let index = &mut self.indices[place.index as usize];
+        let Some(moved) = index.remove(place) else { return };
+        let places = &mut self.details[moved as usize].places;
+        if let Some(its_place) = places.iter_mut().find(|its| its.is_beside(place)) {
+            *its_place = its_place.moved_to(place);
+        }
+    }
+}
+
+/// All values with the number of their index.
+fn flatten<'a>(values: &'a [Values<'a>]) -> impl Iterator<Item = (u32, &'a str)> {
+    let numbered = values.iter().enumerate();
+    numbered.flat_map(|(index, values)| values.iter().map(move |value| (index as u32, value)))
+}

@@ -1,0 +1,290 @@
+//! What can be said about a shared informer.
+
+use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
+
+use serde::Serialize;
+
+use super::{
+    SharedInformer,
+    core::{Core, Parts},
+    feed::Feed,
+    namespace_set::NamespaceSet,
+    namespaces::NamespacesFeed,
+};
+use crate::{
+    cache::{DeltaFifo, Indexer, Indexers, object_store},
+    error::{Error, Result},
+    object::{Body, Decoded, DynamicObject, Object, Shape},
+    reflector::{
+        self, Backoff, ErrorHandler, ListerWatcher, Reflector, ReflectorBuilder, ReflectorStore,
+    },
+    sync::Mutex,
+};
+
+/// Makes a [`SharedInformer`].
+#[must_use]
+pub struct SharedInformerBuilder<K> {
+    source: Box<dyn ListerWatcher<DynamicObject>>,
+    /// In place of the source, one for each namespace.
+    namespaces: Option<(NamespaceSet, SourceOf)>,
+    name: Option<String>,
+    resync: Option<Duration>,
+    indexers: Indexers<Object>,
+    shape: Shape,
+    prune: Vec<String>,
+    transform: Option<Transform>,
+    backoff: Backoff,
+    page_size: Option<u32>,
+    streamed_lists: bool,
+    silence: Option<Duration>,
+    check_consistency: Duration,
+    on_error: Option<ErrorHandler>,
+    kind: PhantomData<fn() -> K>,
+}
+
+type SourceOf = Box<dyn Fn(&str) -> Box<dyn ListerWatcher<DynamicObject>> + Send + Sync>;
+type Transform = Box<dyn Fn(Object) -> Result<Object> + Send + Sync>;
+
+impl<K: 'static> SharedInformerBuilder<K> {
+    pub(super) fn new(source: impl ListerWatcher<K>) -> Self {
+        Self {
+            source: Box::new(reflector::Erased::new(source)),
+            namespaces: None,
+            name: None,
+            resync: None,
+            indexers: Indexers::new(),
+            shape: Shape::default(),
+            prune: Vec::new(),
+            transform: None,
+            backoff: Backoff::default(),
+            page_size: None,
+            streamed_lists: true,
+            silence: None,
+            check_consistency: Duration::ZERO,
+            on_error: None,
+            kind: PhantomData,
+        }
+    }
+
+    /// An informer of several namespaces, each with a source of its own; `all` says what they have in
+    /// common.
+    pub(crate) fn in_namespaces<S: ListerWatcher<K>>(
+        all: impl ListerWatcher<K>,
+        set: &NamespaceSet,
+        source_of: impl Fn(&str) -> S + Send + Sync + 'static,
+    ) -> Self {
+        let source_of = move |namespace: &str| -> Box<dyn ListerWatcher<DynamicObject>> {
+            Box::new(reflector::Erased::new(source_of(namespace)))
+        };
+        let mut builder = Self::new(all);
+        builder.namespaces = Some((set.clone(), Box::new(source_of)));
+        builder
+    }
+
+    /// What it is called in logs and errors. Defaults to the resource.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// How often handlers are told of every object again, unless they ask for something else. Defaults
+    /// to never.
+    pub fn resync(mut self, period: Duration) -> Self {
+        self.resync = Some(period).filter(|period| !period.is_zero());
+        self
+    }
+
+    /// More indices than the one by namespace.
+    pub fn indexers(mut self, indexers: Indexers<Object<K>>) -> Self {
+        self.indexers = indexers.erase();
+        self
+    }
+
+    /// What becomes of objects that somebody decoded. Defaults to [`Decoded::WhileHeld`].
+    pub fn decoded(mut self, policy: Decoded) -> Self {
+        self.shape.decoded = policy;
+        self
+    }
+
+    /// Whether to keep `metadata.managedFields`, which is half of a typical object. Defaults to no.
+    pub fn keep_managed_fields(mut self, keep: bool) -> Self {
+        if keep {
+            self.shape.keep_managed_fields();
+        }
+        self
+    }
+
+    /// Leaves out parts of every object as it arrives, as `/status/conditions` or
+    /// `/spec/containers/*/env`. Costs no more than the scan that is made anyway.
+    pub fn prune(mut self, paths: &[&str]) -> Self {
+        self.prune.extend(paths.iter().map(|&path| path.to_owned()));
+        self
+    }
+
+    /// Changes every object as it arrives, before anybody sees it.
+    ///
+    /// Decodes, changes and encodes it again: some 200 us for a full pod. [`prune`](Self::prune) is
+    /// cheaper where it will do. An object that it fails on, or whose name or namespace it changes, is
+    /// left out and reported.
+    #[doc(alias = "SetTransform")]
+    pub fn transform(mut self, change: impl FnMut(&mut K) -> Result<()> + Send + 'static) -> Self
+    where
+        K: Body + Serialize,
+    {
+        let change = Mutex::new(change);
+        self.transform = Some(Box::new(move |object: Object| {
+            let mut body: K = object.cast::<K>().decode()?;
+            (change.lock())(&mut body)?;
+            object.with_body(&body)
+        }));
+        self
+    }
+
+    /// The same for an object as it is, in place of any other.
+    pub(crate) fn transform_object(
+        mut self,
+        change: impl Fn(Object) -> Result<Object> + Send + Sync + 'static,
+    ) -> Self {
+        self.transform = Some(Box::new(change));
+        self
+    }
+
+    /// How pauses between failed attempts grow.
+    pub fn backoff(mut self, backoff: Backoff) -> Self {
+        self.backoff = backoff;
+        self
+    }
+
+    /// How many objects a page of a list has. Defaults to 500 where pages make sense.
+    pub fn page_size(mut self, size: u32) -> Self {
+        self.page_size = Some(size);
+        self
+    }
+
+    /// Whether to ask for lists as streams, if the source can. Defaults to yes.
+    pub fn streamed_lists(mut self, wanted: bool) -> Self {
+        self.streamed_lists = wanted;
+        self
+    }
+
+    /// How long a watch may be silent before it is opened again, to see whether anybody is there.
+    /// Defaults to 30 seconds.
+    pub fn watch_silence(mut self, limit: Duration) -> Self {
+        self.silence = Some(limit);
+        self
+    }
+
+    /// Compares the store with a fresh list in this period, and tells the error handler of a
+    /// [`ConsistencyError`](crate::ConsistencyError) if anything differs and stays so. Defaults to never.
+    ///
+    /// For finding faults: it costs a list each time, and a thread. Informers of several namespaces are
+    /// not checked.
+    #[doc(alias = "KUBE_WATCHLIST_INCONSISTENCY_DETECTOR")]
+    pub fn check_consistency(mut self, period: Duration) -> Self {
+        self.check_consistency = period;
+        self
+    }
+
+    /// Is told of every failure to list or to watch, and of objects that cannot be used. Must return
+    /// soon. Defaults to a warning in the log.
+    #[doc(alias = "SetWatchErrorHandler")]
+    pub fn on_error(mut self, handler: impl Fn(&Error) + Send + Sync + 'static) -> Self {
+        self.on_error = Some(Arc::new(handler));
+        self
+    }
+
+    /// Makes the informer. It does nothing until it is started.
+    ///
+    /// # Errors
+    ///
+    /// If a path to prune is not one.
+    pub fn build(mut self) -> Result<SharedInformer<K>> {
+        for path in &self.prune {
+            self.shape.prune(path)?;
+        }
+        Ok(self.assemble())
+    }
+
+    /// Makes an informer that has nothing to prune.
+    pub(crate) fn assemble(mut self) -> SharedInformer<K> {
+        self.source.shape(&self.shape);
+        let resource = self.source.resource().clone();
+        let store = Arc::new(object_store(self.indexers));
+        let mut fifo = DeltaFifo::builder(|object: &Object| object.key().clone())
+            .known_objects(Indexer::over(store.clone()))
+            .emit_replaced(true)
+            .unchanged(|known: &Object, listed: &Object| {
+                !listed.resource_version().is_empty()
+                    && known.resource_version() == listed.resource_version()
+                    && known.uid() == listed.uid()
+            });
+        if let Some(transform) = self.transform {
+            fifo = fifo.transform(transform);
+        }
+        let fifo = Arc::new(fifo.build());
+        let name = self.name.unwrap_or_else(|| resource.to_string());
+        let reflecting = Reflecting {
+            name: name.clone(),
+            backoff: self.backoff,
+            page_size: self.page_size,
+            streamed_lists: self.streamed_lists,
+            silence: self.silence,
+            on_error: self.on_error,
+        };
+        let feed: Box<dyn Feed> = match self.namespaces {
+            None => {
+                let reflector = reflecting.reflector(self.source, Box::new(fifo.clone()));
+                let known = Indexer::over(store.clone()).store();
+                Box::new(reflector.check_consistency(self.check_consistency, known).build())
+            }
+            Some((set, source_of)) => {
+                let shape = self.shape;
+                let reflector_of = move |namespace: &str, target| {
+                    let mut source = source_of(namespace);
+                    source.shape(&shape);
+                    reflecting.reflector(source, target).build()
+                };
+                Box::new(NamespacesFeed::new(set, fifo.clone(), Box::new(reflector_of)))
+            }
+        };
+        let core = Core::new(Parts { resource, name, fifo, store, feed, resync: self.resync });
+        SharedInformer::new(core)
+    }
+}
+
+/// What is said about the reflectors of an informer.
+struct Reflecting {
+    name: String,
+    backoff: Backoff,
+    page_size: Option<u32>,
+    streamed_lists: bool,
+    silence: Option<Duration>,
+    on_error: Option<ErrorHandler>,
+}
+
+impl Reflecting {
+    fn reflector(
+        &self,
+        source: Box<dyn ListerWatcher<DynamicObject>>,
+        target: Box<dyn ReflectorStore<Object>>,
+    ) -> ReflectorBuilder<DynamicObject> {
+        let mut reflector = Reflector::boxed(source, target)
+            .name(self.name.clone())
+            .backoff(self.backoff)
+            .streamed_lists(self.streamed_lists)
+            .shared_on_error(self.on_error.clone());
+        if let Some(size) = self.page_size {
+            reflector = reflector.page_size(size);
+        }
+        if let Some(limit) = self.silence {
+            reflector = reflector.watch_silence(limit);
+        }
+        reflector
+    }
+}
+
+impl<K> fmt::Debug for SharedInformerBuilder<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedInformerBuilder").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,203 @@
+//! Starting and stopping all informers of a factory.
+
+use std::{
+    sync::{Arc, mpsc},
+    time::{Duration, Instant},
+};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kinformer::{
+    ApiResource, Config, InformerState, Selection, SharedInformer, StopToken, testing::ApiServer,
+};
+
+use crate::support::{LIMIT, builder, factory, keys, listen, put, server, sync, wait_until};
+
+fn state<K: 'static>(informer: &SharedInformer<K>) -> InformerState {
+    informer.status().state
+}
+
+#[test]
+fn start_starts_what_was_added_since_and_leaves_the_rest_alone() {
+    let server = server();
+    let factory = factory(&server);
+    let maps = factory.informer::<ConfigMap>();
+    assert_eq!(state(&maps), InformerState::NotStarted);
+    factory.start().unwrap();
+    factory.start().unwrap();
+    assert_eq!(state(&maps), InformerState::Running);
+    let secrets = factory.informer::<Secret>();
+    assert_eq!(state(&secrets), InformerState::NotStarted, "not by itself");
+    sync(&factory);
+    assert_eq!(state(&secrets), InformerState::Running);
+    wait_until("a watch each", || server.watches() == 2);
+}
+
+#[test]
+fn the_factory_holds_its_informers() {
+    let server = server();
+    put(&server, "default", "a");
+    let factory = factory(&server);
+    let events = listen(&factory.informer::<ConfigMap>());
+    sync(&factory);
+    assert_eq!(events.recv_timeout(LIMIT).unwrap().key(), &"default/a");
+    drop(factory);
+    assert!(events.recv().is_err(), "the handler is gone with the factory");
+    wait_until("no watch", || server.watches() == 0);
+}
+
+#[test]
+fn shutdown_stops_everything_for_good_and_what_was_known_can_be_read() {
+    let server = server();
+    put(&server, "default", "a");
+    let factory = factory(&server);
+    let maps = factory.informer::<ConfigMap>();
+    sync(&factory);
+    factory.shutdown().unwrap();
+    factory.shutdown().unwrap();
+    assert_eq!(state(&maps), InformerState::Stopped);
+    assert_eq!(keys(&maps), ["default/a"]);
+    let again = factory.start().unwrap_err().to_string();
+    assert!(again.contains("has been shut down"), "{again}");
+    assert!(factory.informer::<ConfigMap>().is_same(&maps));
+    let late = factory.informer::<Secret>();
+    assert_eq!(state(&late), InformerState::Stopped);
+    assert!(factory.lease::<Secret>().is_err());
+    wait_until("no watch", || server.watches() == 0);
+}
+
+#[test]
+fn simultaneous_starts_and_shutdowns_leave_nothing_running() {
+    let server = server();
+    for _ in 0..20 {
+        let factory = factory(&server);
+        let informers = [factory.informer::<ConfigMap>().cast(), factory.informer::<Secret>()];
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let started = factory.start();
+                    let shut_down =
+                        |error: &kinformer::Error| error.to_string().contains("has been shut down");
+                    assert!(started.as_ref().err().is_none_or(shut_down), "{started:?}");
+                });
+                scope.spawn(|| factory.shutdown().unwrap());
+            }
+        });
+        assert!(informers.iter().all(SharedInformer::is_stopped));
+    }
+    wait_until("no watch", || server.watches() == 0);
+}
+
+#[test]
+fn sixty_idle_informers_stop_in_well_under_a_tenth_of_a_second() {
+    let server = server();
+    let factory = factory(&server);
+    let maps = ApiResource::of::<ConfigMap>();
+    for n in 0..60 {
+        let here = Selection::new().namespace(format!("n{n}"));
+        let informer = factory.informer_of::<ConfigMap>(&maps, &here);
+        informer.on_event(|_| ()).unwrap();
+    }
+    sync(&factory);
+    wait_until("sixty watches", || server.watches() == 60);
+    let start = Instant::now();
+    factory.shutdown().unwrap();
+    let took = start.elapsed();
+    println!("shutdown of 60 informers with a handler each: {took:?}");
+    // Generous, because the machine may be busy with something else.
+    assert!(took < Duration::from_secs(1), "{took:?}");
+}
+
+#[test]
+fn a_shutdown_with_a_limit_names_the_handler_that_does_not_return() {
+    struct Stuck(StopToken, mpsc::Sender<()>);
+    impl kinformer::EventHandler<ConfigMap> for Stuck {
+        fn on_add(&mut self, _: kinformer::Object<ConfigMap>, _: bool) {
+            let _ = self.1.send(());
+            self.0.wait();
+        }
+        fn name(&self) -> std::borrow::Cow<'static, str> {
+            "the stuck one".into()
+        }
+    }
+
+    let server = server();
+    put(&server, "default", "a");
+    let factory = factory(&server);
+    let (release, (entered, inside)) = (StopToken::new(), mpsc::channel());
+    let maps = factory.informer::<ConfigMap>();
+    maps.add_event_handler(Stuck(release.clone(), entered)).unwrap();
+    let quick = factory.informer::<Secret>();
+    quick.on_event(|_| ()).unwrap();
+    factory.start().unwrap();
+    inside.recv_timeout(LIMIT).unwrap();
+    let error = factory.shutdown_timeout(Duration::from_millis(20)).unwrap_err().to_string();
+    assert!(error.contains("configmaps") && error.contains("the stuck one"), "{error}");
+    assert!(quick.is_stopped() && maps.is_stopped());
+    release.stop();
+    factory.shutdown_timeout(LIMIT).unwrap();
+}
+
+#[test]
+fn a_handler_may_stop_the_factory() {
+    let server = server();
+    put(&server, "default", "a");
+    let factory = Arc::new(factory(&server));
+    let maps = factory.informer::<ConfigMap>();
+    let (send, receive) = mpsc::channel();
+    let handle = factory.handle();
+    maps.on_event(move |_| {
+        handle.stop();
+        let _ = send.send(());
+    })
+    .unwrap();
+    factory.start().unwrap();
+    receive.recv_timeout(LIMIT).unwrap();
+    assert!(maps.is_stopped());
+    assert!(receive.recv_timeout(LIMIT).is_err(), "the handler is gone");
+    factory.shutdown().unwrap();
+}
+
+#[test]
+fn one_that_was_stopped_by_itself_is_made_anew_when_asked_for() {
+    let server = server();
+    put(&server, "default", "a");
+    let factory = factory(&server);
+    let first = factory.informer::<ConfigMap>();
+    sync(&factory);
+    first.stop();
+    factory.start().unwrap();
+    let second = factory.informer::<ConfigMap>();
+    assert!(!second.is_same(&first));
+    sync(&factory);
+    assert_eq!((keys(&first), keys(&second)), (keys(&second), vec!["default/a".to_owned()]));
+}
+
+#[test]
+fn several_clusters_are_told_apart() {
+    let servers: [ApiServer; 2] = std::array::from_fn(|_| server());
+    let (send, receive) = crossbeam_channel::unbounded();
+    let factories = [0, 1].map(|n| {
+        put(&servers[n], "default", "a");
+        let config = Config::builder(servers[n].url()).cluster(format!("cluster-{n}"));
+        let client = kinformer::Client::new(config.build().unwrap()).unwrap();
+        let factory = kinformer::SharedInformerFactory::new(client);
+        factory.informer::<ConfigMap>().add_event_handler(send.clone()).unwrap();
+        sync(&factory);
+        factory
+    });
+    let mut from: Vec<_> =
+        (0..2).map(|_| receive.recv_timeout(LIMIT).unwrap().cluster().to_owned()).collect();
+    from.sort();
+    assert_eq!(from, ["cluster-0", "cluster-1"]);
+    drop(factories);
+}
+
+#[test]
+fn a_builder_may_be_printed_and_a_factory_too() {
+    let server = server();
+    let builder = builder(&server).namespace("shop");
+    assert!(format!("{builder:?}").contains("shop"));
+    let factory = builder.build();
+    let _ = factory.informer::<ConfigMap>();
+    assert!(format!("{factory:?}").contains("configmaps in shop"), "{factory:?}");
+}

@@ -1,0 +1,86 @@
+//! How a factory is doing, for people and for machines.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kinformer::MetricKind;
+
+use crate::support::{builder, factory, put, server, sync, wait_until};
+
+#[test]
+fn a_status_is_a_table_with_a_row_for_each_informer() {
+    let server = server();
+    put(&server, "default", "a");
+    let factory = builder(&server).name("billing").build();
+    let maps = factory.informer::<ConfigMap>();
+    maps.on_event(|_| ()).unwrap();
+    sync(&factory);
+    let _ = factory.informer::<Secret>();
+    let printed = factory.status().to_string();
+    println!("{printed}");
+    let lines: Vec<_> = printed.lines().collect();
+    assert_eq!(lines.len(), 3, "{printed}");
+    assert!(lines[0].starts_with("INFORMER             DOING"), "{printed}");
+    assert!(lines[1].starts_with("billing: configmaps"), "{printed}");
+    assert!(lines[2].starts_with("billing: secrets     not started  no"), "{printed}");
+    assert!(lines[2].ends_with("not started"), "{printed}");
+    assert_eq!(factory.status().informers[0].objects, 1);
+}
+
+#[test]
+fn every_counter_can_be_visited_and_reads_as_prometheus_text() {
+    let server = server();
+    put(&server, "default", "a");
+    let factory = factory(&server);
+    let maps = factory.informer::<ConfigMap>();
+    maps.on_event(|_| ()).unwrap();
+    maps.on_event(|_| -> () { panic!("on purpose") }).unwrap();
+    sync(&factory);
+    put(&server, "default", "b");
+    wait_until("two panics", || maps.status().handlers[1].panics == 2);
+    let _ = factory.informer::<Secret>();
+
+    let mut text = String::new();
+    factory.status().metrics(|metric| text += &metric.to_string());
+    println!("{text}");
+    let samples: BTreeMap<_, _> = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.rsplit_once(' ').unwrap())
+        .collect();
+    let of = |name: &str, informer: &str| {
+        let labels =
+            format!("{{informer=\"{informer}\",resource=\"{informer}\",api_version=\"v1\"}}");
+        samples[&*format!("{name}{labels}")].parse::<f64>().unwrap()
+    };
+    assert_eq!(
+        (of("kinformer_objects", "configmaps"), of("kinformer_objects", "secrets")),
+        (2., 0.)
+    );
+    assert_eq!(
+        (of("kinformer_running", "configmaps"), of("kinformer_running", "secrets")),
+        (1., 0.)
+    );
+    assert_eq!(of("kinformer_lists_total", "configmaps"), 1.0);
+    assert!(of("kinformer_events_total", "configmaps") >= 1.0);
+    let panics = samples.iter().filter(|(name, _)| name.starts_with("kinformer_handler_panics"));
+    assert_eq!(panics.map(|(_, value)| *value).collect::<Vec<_>>(), ["0", "2"]);
+
+    // The rules of the format: described once, before the first, those of one name together.
+    let mut names: Vec<_> = text.lines().map(name_of).collect();
+    names.dedup();
+    let mut unique = names.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(unique.len(), names.len(), "{names:?}");
+    assert_eq!(text.matches("# TYPE kinformer_objects gauge").count(), 1);
+    factory.status().metrics(|metric| {
+        let grows = metric.name.ends_with("_total");
+        assert_eq!(metric.kind == MetricKind::Counter, grows, "{}", metric.name);
+    });
+}
+
+fn name_of(line: &str) -> &str {
+    let line = line.trim_start_matches("# HELP ").trim_start_matches("# TYPE ");
+    line.split([' ', '{']).next().unwrap()
+}
