@@ -1,7 +1,7 @@
 //! A reflector on a server that does what the bytes say, until they run out: then the server behaves,
 //! and what was mirrored must be what the server has.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use self::server::{Objects, Server};
 use super::Choices;
@@ -104,7 +104,9 @@ struct Consumer {
 struct Told {
     objects: Objects,
     /// The newest version of each object that was told of, gone or not.
-    newest: BTreeMap<String, u32>,
+    newest: Objects,
+    /// When the server last deleted each object.
+    deletions: Objects,
 }
 
 impl Consumer {
@@ -130,6 +132,11 @@ impl Consumer {
         true
     }
 
+    /// The server has deleted an object.
+    fn note_deletion(&self, key: String, revision: u32) {
+        self.told.lock().deletions.insert(key, revision);
+    }
+
     fn apply(&self, Popped { key, deltas, .. }: Popped<Object>) {
         let mut told = self.told.lock();
         for delta in deltas {
@@ -139,7 +146,9 @@ impl Consumer {
             let name = key.to_string();
             if let Delta::Deleted(_) = delta {
                 let had = told.objects.remove(&name);
-                assert!(had.is_some(), "invariant 8: {name} was deleted and not there");
+                let had = had.unwrap_or_else(|| panic!("invariant 8: {name} was not there"));
+                let deleted = told.deletions.get(&name).is_some_and(|&revision| revision > had);
+                assert!(deleted || self.setup.stale, "{name} was never deleted");
                 assert!(self.store.delete_by_key(&name).is_some(), "invariant 6: {name}");
             } else if let Some(object) = delta.object() {
                 told.objects.insert(name, version(object));

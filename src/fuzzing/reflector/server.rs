@@ -305,6 +305,9 @@ impl State {
             (true, 0) => Kind::Deleted,
             (true, _) => Kind::Modified,
         };
+        if kind == Kind::Deleted {
+            self.consumer.note_deletion(format!("n/{name}"), self.revision);
+        }
         self.history.push(Change { revision: self.revision, name, kind });
     }
 
