@@ -100,6 +100,8 @@ mod factory;
 #[cfg(feature = "_fuzz")]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(any(doc, doctest))]
+pub mod guide;
 mod informer;
 mod json;
 mod object;
@@ -120,6 +122,8 @@ mod yaml;
 pub use k8s_openapi;
 
 #[doc(hidden)]
+pub use crate::client::Crowd;
+#[doc(hidden)]
 pub use crate::object::Shape;
 pub use crate::{
     client::{
@@ -130,8 +134,8 @@ pub use crate::{
     },
     config::Config,
     error::{
-        ConfigError, DecodeError, Error, InvalidInput, Phase, Reason, Result, Status, StatusCause,
-        StatusDetails, StatusMeta, TransportError,
+        ConfigError, DecodeError, Error, InvalidInput, OtherError, Phase, Reason, Result, Status,
+        StatusCause, StatusDetails, StatusMeta, TransportError,
     },
     factory::{
         DynamicSharedInformerFactory, Everything, EverythingBuilder, FactoryHandle, FactoryStatus,
@@ -149,8 +153,8 @@ pub use crate::{
         Metadata, Object, ObjectKey, OwnerReference, PartialObjectMetadata, Resource,
     },
     reflector::{
-        Backoff, Doing, Inconsistency, ListTarget, ListWatch, ListerWatcher, Reflector,
-        ReflectorBuilder, ReflectorStore, check_consistency,
+        Backoff, ConsistencyError, Doing, Inconsistency, ListTarget, ListWatch, ListerWatcher,
+        Reflector, ReflectorBuilder, ReflectorStore, check_consistency,
     },
     selector::{fields, labels},
     stop::StopToken,

@@ -32,6 +32,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("fuzzing", &["cache", "client", "config", "error", "json", "object", "selector", "yaml"]),
+    ("guide", &[]),
     ("informer", &["cache", "client", "error", "object", "reflector", "selector", "stop", "sync"]),
     ("json", &[]),
     ("object", &["error", "json", "sync"]),

@@ -2,7 +2,7 @@
 
 use std::{fmt, slice, vec};
 
-use crate::object::ObjectKey;
+use crate::object::{Object, ObjectKey};
 
 /// An object that is gone.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -41,6 +41,17 @@ impl<T> Deleted<T> {
     /// Whether the deletion itself was seen.
     pub fn is_final_state_known(&self) -> bool {
         matches!(self, Self::Known(_))
+    }
+}
+
+impl<K> Deleted<Object<K>> {
+    /// The key of the object, whether its last state is known or not.
+    #[must_use]
+    pub fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Known(object) => object.key(),
+            Self::FinalStateUnknown { key, .. } => key,
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Client,
     connection::CallKind,
+    crowd::Crowd,
     failure,
     list::{self, List, ListMeta},
     options::{DeleteOptions, FieldValidation, ListOptions, LogOptions, Patch, WriteOptions},
@@ -258,15 +259,9 @@ impl<K: Body> Api<K> {
         })
     }
 
-    /// The same, waiting for its turn: only so many lists of one client are under way at a time, so that
-    /// informers that come back together do not overrun the server.
-    pub(crate) fn list_in_turn(
-        &self,
-        options: &ListOptions,
-        item: &mut dyn FnMut(Result<Object<K>>),
-    ) -> Result<ListMeta> {
-        let _turn = self.client.connection.list_turns.take(&self.client.stop)?;
-        self.list_each(options, item)
+    /// Whom reflectors of these objects have to get along with.
+    pub(crate) fn crowd(&self) -> &Arc<Crowd> {
+        &self.client.connection.crowd
     }
 
     /// Lists objects page by page, as they are asked for.

@@ -8,15 +8,15 @@ use std::{
 
 use super::{
     auth::{Auth, Authorization},
+    crowd::Crowd,
     failure::{self, Answer},
     request::Request,
     transport::{Body, Bounds, HttpRequest, HttpResponse, Method, Transport},
-    turns::Turns,
     warning::Warnings,
 };
 use crate::{
     config::{Config, Impersonate},
-    error::{Error, Phase, Result, TransportError},
+    error::{Error, Phase, Result},
     stop::StopToken,
 };
 
@@ -25,9 +25,6 @@ const MAX_ANSWER: u64 = 64 * 1024 * 1024;
 
 /// How much of an answer that is a failure is looked at.
 const MAX_FAILURE: u64 = 1024 * 1024;
-
-/// How many lists of informers one client has under way.
-const LISTS_AT_A_TIME: usize = 4;
 
 /// How long to wait before a GET is sent again that the connection broke under.
 const AFTER_DISCONNECT: Duration = Duration::from_secs(1);
@@ -40,8 +37,7 @@ pub(crate) struct Connection {
     auth: Auth,
     impersonation: Vec<(String, String)>,
     pub(super) warnings: Warnings,
-    /// Lists of informers under way.
-    pub(super) list_turns: Turns,
+    pub(super) crowd: Arc<Crowd>,
 }
 
 /// What kind of call a request is, which decides how long it may take.
@@ -72,7 +68,7 @@ impl Connection {
             auth: Auth::new(&config.credentials)?,
             impersonation: config.impersonate.as_ref().map_or_else(Vec::new, impersonation),
             warnings: Warnings::default(),
-            list_turns: Turns::new(LISTS_AT_A_TIME),
+            crowd: Arc::default(),
             config,
         })
     }
@@ -157,7 +153,7 @@ impl Connection {
         let now = Instant::now();
         let (deadline, silence) = match kind {
             CallKind::Request => (now.checked_add(timeouts.request), None),
-            CallKind::List => (now.checked_add(timeouts.list_page), Some(timeouts.watch_idle)),
+            CallKind::List => (now.checked_add(timeouts.list_page), Some(timeouts.list_idle)),
             CallKind::Watch { silence } => (None, silence),
             CallKind::Stream => (None, None),
         };
@@ -284,9 +280,7 @@ fn after(earlier: Option<Error>, error: Error) -> Error {
         (Some(Error::Transport(earlier)), Error::Transport(last))
             if earlier.to_string() != last.to_string() =>
         {
-            TransportError::new(last.phase(), format!("{last} (before that: {earlier})"))
-                .like(&last)
-                .into()
+            last.after(&earlier).into()
         }
         (_, error) => error,
     }

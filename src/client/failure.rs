@@ -8,6 +8,9 @@ use crate::error::{Error, Reason, Status, StatusCause, StatusDetails};
 /// How much of an answer that is not a `Status` is kept.
 const MAX_TEXT: usize = 2048;
 
+/// What servers say of a resource that they do not serve; they do not say which.
+const NO_SUCH_RESOURCE: &str = "the server could not find the requested resource";
+
 /// What is known about an answer besides its body.
 pub(super) struct Answer<'a> {
     pub(super) method: Method,
@@ -27,6 +30,9 @@ pub(super) fn from_answer(answer: &Answer<'_>, body: &[u8]) -> Error {
 fn completed(mut status: Status, answer: &Answer<'_>) -> Status {
     if status.code == 0 {
         status.code = answer.code;
+    }
+    if status.code == 404 && status.message == NO_SUCH_RESOURCE {
+        status.message += &named(answer.about);
     }
     if let Some(seconds) = answer.retry_after {
         let details = status.details.get_or_insert_default();
@@ -70,7 +76,7 @@ fn generic(answer: &Answer<'_>, body: &[u8]) -> Status {
         400 => "the server does not understand the request".to_owned(),
         401 => "the server has asked for the client to provide credentials".to_owned(),
         403 => format!("access is forbidden: {text}"),
-        404 => "the server could not find the requested resource".to_owned(),
+        404 => NO_SUCH_RESOURCE.to_owned(),
         405 => "the server does not allow this method on the requested resource".to_owned(),
         406 | 415 => format!("the server and the client have no format in common: {text}"),
         409 => "the server reports a conflict".to_owned(),
@@ -80,16 +86,7 @@ fn generic(answer: &Answer<'_>, body: &[u8]) -> Status {
         504 => "the server could not complete the request in time".to_owned(),
         code => format!("the server answered {code}"),
     };
-    if !resource.is_empty() {
-        message += &format!(" ({resource}");
-        if !group.is_empty() {
-            message += &format!(".{group}");
-        }
-        if !name.is_empty() {
-            message += &format!(" {name}");
-        }
-        message.push(')');
-    }
+    message += &named(answer.about);
     let mut status = Status::failure(answer.code, reason, message);
     let cause = StatusCause {
         reason: "UnexpectedServerResponse".into(),
@@ -106,6 +103,18 @@ fn generic(answer: &Answer<'_>, body: &[u8]) -> Status {
     };
     status.details = Some(details);
     status
+}
+
+/// What a request was about, to be put behind a message that does not say so.
+fn named(About { group, resource, name }: &About) -> String {
+    let mut text = resource.clone();
+    if !resource.is_empty() && !group.is_empty() {
+        text += &format!(".{group}");
+    }
+    if !resource.is_empty() && !name.is_empty() {
+        text += &format!(" {name}");
+    }
+    if text.is_empty() { text } else { format!(" ({text})") }
 }
 
 fn reason(code: u16, method: Method) -> Option<Reason> {
@@ -145,6 +154,20 @@ mod tests {
         let error = error(400, Method::Get, Some("application/json"), body);
         assert!(error.is_not_found());
         assert_eq!(error.status().unwrap().code, 404);
+    }
+
+    #[test]
+    fn a_resource_that_is_not_served_is_named() {
+        let said = "the server could not find the requested resource";
+        let body = format!(
+            r#"{{"kind":"Status","status":"Failure","message":"{said}","code":404,"details":{{}}}}"#
+        );
+        let json = error(404, Method::Get, Some("application/json"), &body);
+        let text = error(404, Method::Get, Some("text/plain"), "404 page not found");
+        for error in [json, text] {
+            let text = error.to_string();
+            assert!(text.starts_with(&format!("api: {said} (deployments.apps web)")), "{text}");
+        }
     }
 
     #[test]

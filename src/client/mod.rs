@@ -3,6 +3,7 @@
 mod api;
 mod auth;
 mod connection;
+mod crowd;
 mod discovery;
 mod failure;
 mod list;
@@ -20,8 +21,10 @@ use std::{fmt, sync::Arc};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
+pub(crate) use self::crowd::{Member, Waited};
 pub use self::{
     api::{Api, Deletion, ListAll, LogStream, Scale, ScaleSpec, ScaleStatus},
+    crowd::Crowd,
     discovery::{ApiGroup, DiscoveredResource, Discovery, DiscoveryFailure},
     list::{List, ListMeta},
     options::{

@@ -20,7 +20,7 @@ struct Shared {
 
 /// A turn, given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Turn(Arc<Shared>);
+pub(crate) struct Turn(Arc<Shared>);
 
 impl Turns {
     pub(super) fn new(count: usize) -> Self {

@@ -4,7 +4,7 @@ use std::{fmt, io, sync::Arc, time::Duration};
 
 use super::transport::Body;
 use crate::{
-    error::{DecodeError, Error, Result, Status},
+    error::{DecodeError, Error, Found, Result, Status},
     json::{
         scan::{Members, unescape},
         stream::JsonStream,
@@ -229,7 +229,8 @@ fn bookmark(object: &[u8], origin: &Origin) -> Result<Bookmark, DecodeError> {
     use crate::object::PartialObjectMetadata;
     const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
     let found: PartialObjectMetadata = serde_json::from_slice(object)
-        .map_err(|error| DecodeError::new(format!("a bookmark of {}", origin.resource), error))?;
+        .map_err(|error| DecodeError::new(format!("a bookmark of {}", origin.resource), error))
+        .map_err(|error| error.of_one(Found::default()))?;
     let end = found.metadata.annotations.get(INITIAL_EVENTS_END);
     Ok(Bookmark {
         initial_events_end: end.is_some_and(|value| value == "true"),

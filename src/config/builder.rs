@@ -230,8 +230,10 @@ impl ConfigBuilder {
 
     /// How long each kind of call may take.
     pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        let Timeouts { connect, tls, request, list_page, watch_idle, dead_peer } = &timeouts;
-        if [connect, tls, request, list_page, watch_idle, dead_peer].iter().any(|t| t.is_zero()) {
+        let Timeouts { connect, tls, request, list_page, list_idle, watch_idle, dead_peer } =
+            &timeouts;
+        let all = [connect, tls, request, list_page, list_idle, watch_idle, dead_peer];
+        if all.iter().any(|limit| limit.is_zero()) {
             self.problems.add("timeouts", "none of them may be zero");
         }
         self.config.timeouts = timeouts;
@@ -269,7 +271,5 @@ impl From<Config> for ConfigBuilder {
 }
 
 fn read(field: &str, path: &Path) -> Result<Vec<u8>, ConfigError> {
-    pem::read(path).map_err(|error| {
-        ConfigError::new(field, format!("cannot be read: {error}")).with_source(error).in_file(path)
-    })
+    pem::read(path).map_err(|error| ConfigError::unreadable(field, &error).in_file(path))
 }

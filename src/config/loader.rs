@@ -209,15 +209,15 @@ impl Loader {
             let files = environment.kubeconfig_files();
             let kubeconfig = merge::read_all(files.iter().map(PathBuf::as_path))?;
             if !files.iter().any(|file| file.exists()) {
-                log::warn!("none of the files in KUBECONFIG exists: {}", list(&files));
+                log::warn!("KUBECONFIG: {}", nothing_in(&files));
             }
             return match self.resolve(&kubeconfig, environment) {
                 Err(error) if error.is_empty() && in_cluster && !self.kubeconfig_only => {
                     self.load_in_cluster(environment)
                 }
                 Err(error) if error.is_empty() && kubeconfig.is_empty() => {
-                    let message = format!("nothing in these files: {}", list(&files));
-                    Err(ConfigError::new("KUBECONFIG", message).with_kind(ConfigErrorKind::Empty))
+                    Err(ConfigError::new("KUBECONFIG", nothing_in(&files))
+                        .with_kind(ConfigErrorKind::Empty))
                 }
                 // What is wrong with the files taken together is said of all of them.
                 other => other.map_err(|error| in_source(error, Path::new(list_of_files))),
@@ -321,7 +321,11 @@ fn given(value: impl Into<String>) -> Option<String> {
     Some(value.into()).filter(|value| !value.is_empty())
 }
 
-fn list(files: &[PathBuf]) -> String {
-    let names: Vec<_> = files.iter().map(|file| Path::display(file).to_string()).collect();
-    names.join(", ")
+/// Why these files configure nothing.
+fn nothing_in(files: &[PathBuf]) -> String {
+    let why = |file: &PathBuf| match file.exists() {
+        true => format!("there is nothing in {}", file.display()),
+        false => format!("{} does not exist", file.display()),
+    };
+    files.iter().map(why).collect::<Vec<_>>().join(", ")
 }

@@ -19,10 +19,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Kubeconfig>, ConfigError> {
     let bytes = match pem::read_at_most(&file, MOST_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => {
-            let message = format!("cannot be read: {error}");
-            return Err(ConfigError::new("", message).with_source(error).in_file(&file));
-        }
+        Err(error) => return Err(ConfigError::unreadable("", &error).in_file(&file)),
     };
     let text = yaml::decode_text(&bytes)
         .map_err(|error| ConfigError::new("", error.to_string()).in_file(&file))?;

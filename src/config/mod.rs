@@ -370,8 +370,11 @@ pub struct Timeouts {
     pub request: Duration,
     /// One page of a list. Defaults to 120 seconds.
     pub list_page: Duration,
-    /// How long the body of a watch or a list may be silent. Defaults to 90 seconds, since a
-    /// healthy watch says something about once a minute.
+    /// How long the server may be silent before it answers a list, and in the middle of one. Defaults to
+    /// 30 seconds.
+    pub list_idle: Duration,
+    /// How long the body of a watch may be silent. Defaults to 90 seconds, since a healthy watch says
+    /// something about once a minute. Informers have their own, shorter limit.
     pub watch_idle: Duration,
     /// How long a peer may leave packets unanswered. Defaults to 30 seconds.
     #[doc(alias = "TCP_USER_TIMEOUT")]
@@ -385,6 +388,7 @@ impl Default for Timeouts {
             tls: Duration::from_secs(10),
             request: Duration::from_secs(60),
             list_page: Duration::from_secs(120),
+            list_idle: Duration::from_secs(30),
             watch_idle: Duration::from_secs(90),
             dead_peer: Duration::from_secs(30),
         }

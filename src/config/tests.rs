@@ -99,7 +99,12 @@ fn kubeconfig_files_that_do_not_exist_leave_the_cluster_and_never_the_home_file(
     let error = error(&Config::loader(), &with_kubeconfig(home, &[&missing]));
     assert!(error.is_empty());
     let text = error.to_string();
-    assert!(text.starts_with("KUBECONFIG: ") && text.contains("missing"), "{text}");
+    assert_eq!(text, format!("KUBECONFIG: {} does not exist", missing.display()));
+    let empty = scratch.write("empty", "# nothing\n");
+    let text = self::error(&Config::loader(), &with_kubeconfig(nowhere(), &[&empty, &missing]));
+    let (empty, missing_too) = (empty.display(), missing.display());
+    let expected = format!("KUBECONFIG: there is nothing in {empty}, {missing_too} does not exist");
+    assert_eq!(text.to_string(), expected);
 
     let in_pod = with_kubeconfig(pod(&scratch), &[&missing]);
     assert_eq!(Config::loader().load_from(&in_pod).unwrap().cluster(), "in-cluster");

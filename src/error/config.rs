@@ -1,7 +1,7 @@
 //! Configuration that cannot be used.
 
 use std::{
-    fmt,
+    fmt, io,
     path::{Path, PathBuf},
 };
 
@@ -45,6 +45,11 @@ impl ConfigError {
     pub(crate) fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
         let problem = Problem { file: None, field: field.into(), message: message.into() };
         Self(Box::new(Inner { kind: Kind::Invalid, problems: vec![problem], source: None }))
+    }
+
+    /// A file that cannot be read.
+    pub(crate) fn unreadable(field: impl Into<String>, error: &io::Error) -> Self {
+        Self::new(field, format!("cannot be read: {error}"))
     }
 
     pub(crate) fn with_kind(mut self, kind: Kind) -> Self {

@@ -1,17 +1,21 @@
 //! What can go wrong, and what to ask of it.
 
 mod config;
+mod decode;
+mod other;
 mod status;
 mod transport;
 
-use std::{fmt, time::Duration};
+use std::{error::Error as StdError, fmt, io, time::Duration};
 
-pub(crate) use self::config::Kind as ConfigErrorKind;
 pub use self::{
     config::ConfigError,
+    decode::DecodeError,
+    other::OtherError,
     status::{Reason, Status, StatusCause, StatusDetails, StatusMeta},
     transport::{Phase, TransportError},
 };
+pub(crate) use self::{config::Kind as ConfigErrorKind, decode::Found};
 
 /// A result whose error is [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -19,9 +23,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Anything that can go wrong while talking to an API server or running an informer.
 ///
 /// Ask the predicates ([`is_not_found`](Self::is_not_found), [`is_conflict`](Self::is_conflict), ...)
-/// rather than matching on codes. `Display` says what happened in one line and leaves out the cause,
-/// which is [`source`](std::error::Error::source). No variant ever shows a credential.
-#[derive(Debug)]
+/// rather than matching on codes. `Display` says what happened in one line; a
+/// [`source`](std::error::Error::source) is there only where it has more to say. `Debug` is that line
+/// with all causes, as a `main` that returns an error prints it; `{:#?}` shows the structure. No variant
+/// ever shows a credential.
 #[non_exhaustive]
 pub enum Error {
     /// The server answered with a failure.
@@ -32,6 +37,8 @@ pub enum Error {
     Decode(DecodeError),
     /// An argument cannot be used; nothing was sent.
     Invalid(InvalidInput),
+    /// Code that is not this crate's failed: see [`Error::other`].
+    Other(OtherError),
     /// The call was interrupted because its [`StopToken`](crate::StopToken) was stopped.
     Stopped,
     /// Connecting, TLS or HTTP failed, or took too long.
@@ -45,6 +52,40 @@ impl Error {
 
     pub(crate) fn decode(what: impl Into<String>, source: serde_json::Error) -> Self {
         Self::Decode(DecodeError::new(what, source))
+    }
+
+    /// A failure of your own code, for a [`ListerWatcher`](crate::ListerWatcher), a transform or a handler
+    /// to return. Its text is the text of the error.
+    ///
+    /// ```
+    /// let error = kinformer::Error::other("the archive is locked");
+    /// assert_eq!(error.to_string(), "the archive is locked");
+    /// ```
+    pub fn other(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::Other(OtherError::new(error.into()))
+    }
+
+    /// A connection of your own that failed, for a [`ListerWatcher`](crate::ListerWatcher) to return: the
+    /// predicates and a reflector see in it what they see in one of this crate.
+    ///
+    /// ```
+    /// use kinformer::{Error, Phase};
+    ///
+    /// let refused = std::io::ErrorKind::ConnectionRefused.into();
+    /// assert!(Error::transport(Phase::Connect, &refused).is_connection_refused());
+    /// ```
+    #[must_use]
+    pub fn transport(phase: Phase, error: &io::Error) -> Self {
+        TransportError::io(phase, error.to_string(), error.kind()).into()
+    }
+
+    /// The error that [`Error::other`] was given, if it is of this type.
+    #[must_use]
+    pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
+        match self {
+            Self::Other(error) => error.get_ref().downcast_ref(),
+            _ => None,
+        }
     }
 
     /// The server's own account of the failure, if it gave one.
@@ -194,21 +235,54 @@ impl fmt::Display for Error {
             Self::Config(error) => write!(f, "config: {error}"),
             Self::Decode(error) => error.fmt(f),
             Self::Invalid(error) => error.fmt(f),
+            Self::Other(error) => error.fmt(f),
             Self::Stopped => f.write_str("stopped"),
             Self::Transport(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return f.write_str(&describe(self));
+        }
         match self {
-            Self::Config(error) => error.source(),
-            Self::Decode(error) => error.source(),
-            Self::Transport(error) => error.source(),
-            Self::Api(_) | Self::Invalid(_) | Self::Stopped => None,
+            Self::Api(status) => f.debug_tuple("Api").field(status).finish(),
+            Self::Config(error) => f.debug_tuple("Config").field(error).finish(),
+            Self::Decode(error) => f.debug_tuple("Decode").field(error).finish(),
+            Self::Invalid(error) => f.debug_tuple("Invalid").field(error).finish(),
+            Self::Other(error) => f.debug_tuple("Other").field(error).finish(),
+            Self::Stopped => f.write_str("Stopped"),
+            Self::Transport(error) => f.debug_tuple("Transport").field(error).finish(),
         }
     }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            Self::Config(error) => error.source(),
+            Self::Other(error) => error.source(),
+            Self::Transport(error) => error.source(),
+            Self::Api(_) | Self::Decode(_) | Self::Invalid(_) | Self::Stopped => None,
+        }
+    }
+}
+
+/// An error with what caused it, in one line.
+pub(crate) fn describe(error: &(dyn StdError + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        // Errors of others often repeat their cause.
+        if !text.contains(&next) {
+            text = format!("{text}: {next}");
+        }
+        cause = error.source();
+    }
+    text
 }
 
 impl From<ConfigError> for Error {
@@ -226,34 +300,6 @@ impl From<DecodeError> for Error {
 impl From<TransportError> for Error {
     fn from(error: TransportError) -> Self {
         Self::Transport(error)
-    }
-}
-
-/// JSON that does not fit what was expected, with the name of the object or document it was in.
-#[derive(Debug)]
-pub struct DecodeError(Box<(String, serde_json::Error)>);
-
-impl DecodeError {
-    pub(crate) fn new(what: impl Into<String>, source: serde_json::Error) -> Self {
-        Self(Box::new((what.into(), source)))
-    }
-
-    /// What was being decoded: an object's kind and key, or the name of a document.
-    #[must_use]
-    pub fn what(&self) -> &str {
-        &self.0.0
-    }
-}
-
-impl fmt::Display for DecodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot decode {}", self.what())
-    }
-}
-
-impl std::error::Error for DecodeError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.0.1)
     }
 }
 
@@ -275,7 +321,7 @@ impl fmt::Display for InvalidInput {
     }
 }
 
-impl std::error::Error for InvalidInput {}
+impl StdError for InvalidInput {}
 
 #[cfg(test)]
 mod tests {
@@ -287,10 +333,43 @@ mod tests {
     }
 
     #[test]
-    fn display_is_one_lower_case_line_without_the_cause() {
+    fn display_is_one_lower_case_line_with_the_reason() {
         let cause = serde_json::from_str::<u8>("[").unwrap_err();
-        assert_eq!(Error::decode("pods \"a/b\"", cause).to_string(), "cannot decode pods \"a/b\"");
+        assert_eq!(
+            Error::decode("pods \"a/b\"", cause).to_string(),
+            "cannot decode pods \"a/b\": invalid type: sequence, expected u8 at line 1 column 0"
+        );
         assert_eq!(Error::invalid("name", "is empty").to_string(), "invalid name: is empty");
         assert_eq!(Error::Stopped.to_string(), "stopped");
+        let broken = io::Error::other("the cable is out");
+        assert_eq!(Error::transport(Phase::Send, &broken).to_string(), "send: the cable is out");
+    }
+
+    #[derive(Debug)]
+    struct Outer(io::Error);
+
+    impl fmt::Display for Outer {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the archive cannot be read")
+        }
+    }
+
+    impl StdError for Outer {
+        fn source(&self) -> Option<&(dyn StdError + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    #[test]
+    fn debug_is_one_line_with_every_cause_once() {
+        let error = Error::other(Outer(io::Error::other("the disk is full")));
+        assert_eq!(error.to_string(), "the archive cannot be read");
+        assert_eq!(format!("{error:?}"), "the archive cannot be read: the disk is full");
+        assert!(error.downcast_ref::<Outer>().is_some() && error.downcast_ref::<Error>().is_none());
+        let refused = Error::transport(Phase::Connect, &io::ErrorKind::ConnectionRefused.into());
+        assert_eq!(format!("{refused:?}"), "connect: connection refused");
+        assert!(format!("{refused:#?}").starts_with("Transport("), "{refused:#?}");
+        let decode = Error::decode("a list", serde::de::Error::custom("it is none"));
+        assert_eq!(format!("{decode:?}"), "cannot decode a list: it is none");
     }
 }

@@ -4,8 +4,8 @@ use std::{error::Error as StdError, fmt, io};
 
 /// A connection or an HTTP exchange that failed, and in which phase.
 ///
-/// The libraries underneath are not part of this crate's interface: the cause is reachable through
-/// [`source`](StdError::source) and its text, not by type.
+/// The libraries underneath are not part of this crate's interface: what they say is part of the text,
+/// or a [`source`](StdError::source) to be printed.
 #[derive(Debug)]
 pub struct TransportError(Box<Inner>);
 
@@ -13,7 +13,7 @@ pub struct TransportError(Box<Inner>);
 struct Inner {
     phase: Phase,
     message: String,
-    /// The kind of the I/O error somewhere in the chain of causes.
+    /// The kind of the I/O error that it was.
     io: Option<io::ErrorKind>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
@@ -57,19 +57,17 @@ impl TransportError {
         Self(Box::new(Inner { phase, message: message.into(), io: None, source: None }))
     }
 
-    pub(crate) fn io(phase: Phase, message: impl Into<String>, source: io::Error) -> Self {
+    pub(crate) fn io(phase: Phase, message: impl Into<String>, kind: io::ErrorKind) -> Self {
         let mut error = Self::new(phase, message);
-        error.0.io = Some(source.kind());
-        error.0.source = Some(Box::new(source));
+        error.0.io = Some(kind);
         error
     }
 
     pub(crate) fn timeout(phase: Phase, message: impl Into<String>) -> Self {
-        let mut error = Self::new(phase, message);
-        error.0.io = Some(io::ErrorKind::TimedOut);
-        error
+        Self::io(phase, message, io::ErrorKind::TimedOut)
     }
 
+    /// Where the cause has more to say than the message.
     pub(crate) fn with_source(
         mut self,
         source: impl Into<Box<dyn StdError + Send + Sync>>,
@@ -82,6 +80,17 @@ impl TransportError {
     pub(crate) fn like(mut self, other: &Self) -> Self {
         self.0.io = other.0.io;
         self
+    }
+
+    /// The same failure after another one.
+    pub(crate) fn after(mut self, earlier: &Self) -> Self {
+        self.0.message += &format!(" (before that: {earlier})");
+        self
+    }
+
+    /// The server could not be spoken to at all: no request of any kind would have got through.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        matches!(self.0.phase, Phase::Resolve | Phase::Connect | Phase::Proxy | Phase::Tls)
     }
 
     /// The part of the call that failed.

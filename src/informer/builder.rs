@@ -15,7 +15,9 @@ use crate::{
     cache::{DeltaFifo, Indexer, Indexers, object_store},
     error::{Error, Result},
     object::{Body, Decoded, DynamicObject, Object, Shape},
-    reflector::{self, Backoff, ErrorHandler, ListerWatcher, Reflector, ReflectorStore},
+    reflector::{
+        self, Backoff, ErrorHandler, ListerWatcher, Reflector, ReflectorBuilder, ReflectorStore,
+    },
     sync::Mutex,
 };
 
@@ -35,6 +37,7 @@ pub struct SharedInformerBuilder<K> {
     page_size: Option<u32>,
     streamed_lists: bool,
     silence: Option<Duration>,
+    check_consistency: Duration,
     on_error: Option<ErrorHandler>,
     kind: PhantomData<fn() -> K>,
 }
@@ -57,6 +60,7 @@ impl<K: 'static> SharedInformerBuilder<K> {
             page_size: None,
             streamed_lists: true,
             silence: None,
+            check_consistency: Duration::ZERO,
             on_error: None,
             kind: PhantomData,
         }
@@ -170,6 +174,17 @@ impl<K: 'static> SharedInformerBuilder<K> {
         self
     }
 
+    /// Compares the store with a fresh list in this period, and tells the error handler of a
+    /// [`ConsistencyError`](crate::ConsistencyError) if anything differs and stays so. Defaults to never.
+    ///
+    /// For finding faults: it costs a list each time, and a thread. Informers of several namespaces are
+    /// not checked.
+    #[doc(alias = "KUBE_WATCHLIST_INCONSISTENCY_DETECTOR")]
+    pub fn check_consistency(mut self, period: Duration) -> Self {
+        self.check_consistency = period;
+        self
+    }
+
     /// Is told of every failure to list or to watch, and of objects that cannot be used. Must return
     /// soon. Defaults to a warning in the log.
     #[doc(alias = "SetWatchErrorHandler")]
@@ -217,13 +232,17 @@ impl<K: 'static> SharedInformerBuilder<K> {
             on_error: self.on_error,
         };
         let feed: Box<dyn Feed> = match self.namespaces {
-            None => Box::new(reflecting.reflector(self.source, Box::new(fifo.clone()))),
+            None => {
+                let reflector = reflecting.reflector(self.source, Box::new(fifo.clone()));
+                let known = Indexer::over(store.clone()).store();
+                Box::new(reflector.check_consistency(self.check_consistency, known).build())
+            }
             Some((set, source_of)) => {
                 let shape = self.shape;
                 let reflector_of = move |namespace: &str, target| {
                     let mut source = source_of(namespace);
                     source.shape(&shape);
-                    reflecting.reflector(source, target)
+                    reflecting.reflector(source, target).build()
                 };
                 Box::new(NamespacesFeed::new(set, fifo.clone(), Box::new(reflector_of)))
             }
@@ -248,7 +267,7 @@ impl Reflecting {
         &self,
         source: Box<dyn ListerWatcher<DynamicObject>>,
         target: Box<dyn ReflectorStore<Object>>,
-    ) -> Reflector<DynamicObject> {
+    ) -> ReflectorBuilder<DynamicObject> {
         let mut reflector = Reflector::boxed(source, target)
             .name(self.name.clone())
             .backoff(self.backoff)
@@ -260,7 +279,7 @@ impl Reflecting {
         if let Some(limit) = self.silence {
             reflector = reflector.watch_silence(limit);
         }
-        reflector.build()
+        reflector
     }
 }
 

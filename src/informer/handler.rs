@@ -35,10 +35,8 @@ impl<K> Event<K> {
     #[must_use]
     pub fn key(&self) -> &ObjectKey {
         match self {
-            Self::Added { object, .. }
-            | Self::Updated { new: object, .. }
-            | Self::Deleted(Deleted::Known(object)) => object.key(),
-            Self::Deleted(Deleted::FinalStateUnknown { key, .. }) => key,
+            Self::Added { object, .. } | Self::Updated { new: object, .. } => object.key(),
+            Self::Deleted(deleted) => deleted.key(),
         }
     }
 

@@ -23,15 +23,23 @@ pub struct InformerStatus {
     pub has_synced: bool,
     /// How many objects there are.
     pub objects: usize,
-    /// The last failure, until something works again.
+    /// The last failure to list or to watch, until that works again.
     pub last_error: Option<String>,
     /// How many failures there were since something last worked.
     pub failures: u32,
+    /// How many objects could not be used: what arrived was no object, or a transform failed on it. They
+    /// are passed over, and say nothing about `last_error`.
+    pub passed_over: u64,
+    /// The last of them, and why.
+    pub last_passed_over: Option<String>,
+    /// How many objects were found to differ from the server's, if that is
+    /// [checked](super::SharedInformerBuilder::check_consistency).
+    pub inconsistencies: u64,
     /// How many failures there ever were.
     pub all_failures: u64,
     /// How many events watches have brought, bookmarks included.
     pub events: u64,
-    /// How long ago the server last sent anything; `None` if it never has.
+    /// How long ago the server last sent anything, lists included; `None` if it never has.
     pub last_event_age: Option<Duration>,
     /// How long the current watch has been open; `None` if there is none.
     pub watch_age: Option<Duration>,

@@ -5,11 +5,14 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::{
-    Origin,
+    ObjectKey, Origin,
     meta::{Meta, MetaError},
     shape::{Cut, EACH},
 };
-use crate::json::scan::{Member, Members, skip_white_space, value_end};
+use crate::{
+    error::Found,
+    json::scan::{Member, Members, skip_white_space, unescape, value_end},
+};
 
 const NOT_AN_OBJECT: &str = "not a JSON object";
 
@@ -54,6 +57,22 @@ pub(super) fn normalise(origin: &Origin, json: &[u8]) -> Result<(Box<str>, Meta)
     })?;
     let text = String::from_utf8(text).map_err(|_| "it is not UTF-8")?;
     Ok((text.into_boxed_str(), meta))
+}
+
+/// What there is of key and resource version in a text that is not usable as an object.
+pub(super) fn found_in(json: &[u8]) -> Found {
+    fn member<'a>(json: &'a [u8], name: &str) -> Option<&'a [u8]> {
+        // As far as it can be read.
+        let members = Members::new(json, 0).ok()?.map_while(Result::ok);
+        let last = members.filter(|member| member.key == name).last()?;
+        json.get(last.value)
+    }
+    let text = |name: &str| {
+        let value = unescape(member(member(json, "metadata")?, name)?).ok()?;
+        Some(value.into_owned()).filter(|text| !text.is_empty())
+    };
+    let key = text("name").map(|name| ObjectKey::new(text("namespace").as_deref(), &name));
+    Found { key: key.map(|key| key.as_str().to_owned()), resource_version: text("resourceVersion") }
 }
 
 /// Where the parts of an object are that ingest cares about.
@@ -228,6 +247,23 @@ mod tests {
             ),
         ] {
             assert_eq!(pruned(&format!("{head}{json}"), paths), format!("{head}{expected}"));
+        }
+    }
+
+    #[test]
+    fn key_and_version_are_found_in_texts_that_are_no_objects() {
+        let found = |json: &[u8]| {
+            let Found { key, resource_version } = found_in(json);
+            [key, resource_version].map(Option::unwrap_or_default)
+        };
+        let meta =
+            br#"{"metadata":{"namespace":"n","name":"a","resourceVersion":"7","labels":[]}}"#;
+        assert_eq!(found(meta), ["n/a", "7"]);
+        assert_eq!(found(b"{\"metadata\":{\"name\":\"a\"},\"x\":\"\xff\"}"), ["a", ""]);
+        assert_eq!(found(br#"{"metadata":{"resourceVersion":"7"}}"#), ["", "7"]);
+        assert_eq!(found(br#"{"metadata":{"name":"a","resourceVersion":7}, ]"#), ["a", ""]);
+        for nothing in [&b"{}"[..], b"", b"[]", b"3", br#"{"metadata":[]}"#, br#"{"metadata":{"#] {
+            assert_eq!(found(nothing), ["", ""]);
         }
     }
 

@@ -25,9 +25,12 @@ pub use self::{
     resource::{ApiResource, Body, GroupVersionKind, GroupVersionResource, Resource},
     shape::Shape,
 };
-use self::{ingest::normalise, meta::Meta};
+use self::{
+    ingest::{found_in, normalise},
+    meta::Meta,
+};
 use crate::{
-    error::{DecodeError, Result},
+    error::{DecodeError, Found, Result},
     sync::Mutex,
 };
 
@@ -127,15 +130,18 @@ impl<K> Object<K> {
 
     /// Makes an object from text that arrived, as the rules of its origin say.
     pub(crate) fn ingest(origin: &Arc<Origin>, json: &[u8]) -> Result<Self, DecodeError> {
-        let (text, meta) = normalise(origin, json).map_err(|reason| {
-            let what = format!("an object of {}", origin.resource);
-            DecodeError::new(what, serde::de::Error::custom(reason))
-        })?;
+        let unusable = |reason: &str| {
+            let found = found_in(json);
+            let what = match &found.key {
+                Some(key) => format!("{} {key:?}", origin.resource),
+                None => format!("an object of {}", origin.resource),
+            };
+            DecodeError::new(what, serde::de::Error::custom(reason)).of_one(found)
+        };
+        let (text, meta) = normalise(origin, json).map_err(unusable)?;
         let name = meta.name.of(&text);
         if name.is_empty() {
-            let what = format!("an object of {}", origin.resource);
-            let reason = serde::de::Error::custom("its metadata has no name");
-            return Err(DecodeError::new(what, reason));
+            return Err(unusable("its metadata has no name"));
         }
         let key = ObjectKey::new(Some(meta.namespace.of(&text)), name);
         let core = Core { origin: origin.clone(), text, meta, key, slot: Mutex::default() };
@@ -254,6 +260,13 @@ impl<K> Object<K> {
     fn what(&self) -> String {
         format!("{} {:?}", self.core.origin.resource, self.core.key.as_str())
     }
+
+    fn undecodable(&self, what: String, error: serde_json::Error) -> DecodeError {
+        DecodeError::new(what, error).of_one(Found {
+            key: Some(self.key().as_str().to_owned()),
+            resource_version: Some(self.resource_version().to_owned()),
+        })
+    }
 }
 
 impl<K: Body> Object<K> {
@@ -286,7 +299,7 @@ impl<K: Body> Object<K> {
     /// The same object with another body, whose metadata counts.
     pub(crate) fn with_body(&self, body: &impl Serialize) -> Result<Object> {
         let text = serde_json::to_vec(body)
-            .map_err(|error| DecodeError::new(format!("{} anew", self.what()), error))?;
+            .map_err(|error| self.undecodable(format!("{} anew", self.what()), error))?;
         let changed = Object::ingest(&self.core.origin, &text)?;
         if changed.key() != self.key() {
             let text = format!("it made {} of {}", changed.key(), self.key());
@@ -301,7 +314,7 @@ impl<K: Body> Object<K> {
     ///
     /// As [`get`](Self::get).
     pub fn decode(&self) -> Result<K, DecodeError> {
-        serde_json::from_str(&self.core.text).map_err(|error| DecodeError::new(self.what(), error))
+        serde_json::from_str(&self.core.text).map_err(|error| self.undecodable(self.what(), error))
     }
 }
 
@@ -480,7 +493,9 @@ mod tests {
     fn a_body_that_does_not_fit_its_type_names_the_object() {
         let object = object(r#"{"metadata":{"name":"a","namespace":"b"}}"#).unwrap();
         let error = object.cast::<Vec<u8>>().get().unwrap_err();
-        assert_eq!(error.to_string(), "cannot decode pods \"b/a\"");
+        let text = error.to_string();
+        assert!(text.starts_with("cannot decode pods \"b/a\": invalid type: map"), "{text}");
+        assert_eq!(error.key(), Some("b/a"));
         assert!(object.get().is_ok());
     }
 }

@@ -1,8 +1,8 @@
 //! Comparing a store with what it mirrors.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, fmt, time::Duration};
 
-use super::{ListerWatcher, PAGE};
+use super::{ListerWatcher, PAGE, Reflector};
 use crate::{
     cache::Store,
     client::ListOptions,
@@ -23,6 +23,75 @@ pub struct Inconsistency {
     pub listed: Option<String>,
 }
 
+impl fmt::Display for Inconsistency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let version = |version: &Option<String>| version.clone().unwrap_or_else(|| "none".into());
+        let (stored, listed) = (version(&self.stored), version(&self.listed));
+        write!(f, "{}: version {stored} in the store, {listed} on the server", self.key)
+    }
+}
+
+/// What a reflector tells its error handler when its store differs from the server and stays so.
+///
+/// [`Error::downcast_ref`] gives it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ConsistencyError(Vec<Inconsistency>);
+
+impl ConsistencyError {
+    /// The objects that differ.
+    #[must_use]
+    pub fn found(&self) -> &[Inconsistency] {
+        &self.0
+    }
+}
+
+impl fmt::Display for ConsistencyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 3;
+        write!(f, "the store is not as the server is")?;
+        for (at, found) in self.0.iter().take(SHOWN).enumerate() {
+            write!(f, "{} {found}", if at == 0 { ":" } else { ";" })?;
+        }
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+}
+
+impl std::error::Error for ConsistencyError {}
+
+/// A check that is made now and then.
+pub(super) struct Audit<K> {
+    pub(super) period: Duration,
+    pub(super) store: Store<Object<K>>,
+}
+
+impl<K: 'static> Reflector<K> {
+    /// Checks until `stop` is stopped.
+    pub(super) fn check_now_and_then(&self, audit: &Audit<K>, stop: &StopToken) {
+        // A dead watch is found by its silence, and then caught up with.
+        let settle = audit.period.min(self.options.watch_silence.saturating_mul(2));
+        while !stop.wait_timeout(audit.period) {
+            // A reflector that is catching up is known to be behind.
+            if !self.progress.is_watching() {
+                continue;
+            }
+            match check_consistency(&*self.source, &audit.store, settle, stop) {
+                Ok(found) if found.is_empty() || !self.progress.is_watching() => {}
+                Ok(found) => {
+                    self.progress.inconsistent(found.len());
+                    self.tell(&Error::other(ConsistencyError(found)));
+                }
+                Err(Error::Stopped) => {}
+                Err(error) => {
+                    log::debug!("reflector {}: not checked: {error:?}", self.options.name);
+                }
+            }
+        }
+    }
+}
+
 /// Compares a store with a fresh list, and gives what differs and stays so.
 ///
 /// A store is always a little behind. So what differs at first is looked at again after `settle`: only
@@ -30,7 +99,8 @@ pub struct Inconsistency {
 /// Choose it longer than events take to arrive, some seconds.
 ///
 /// Only resource versions are compared. The source may be another one than the store is filled from: to
-/// list metadata is enough, and cheaper.
+/// list metadata is enough, and cheaper. To have it done now and then, see
+/// [`ReflectorBuilder::check_consistency`](super::ReflectorBuilder::check_consistency).
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -56,7 +126,7 @@ pub struct Inconsistency {
 /// For as long as the list takes, and for `settle` if anything differs.
 #[doc(alias = "KUBE_WATCHLIST_INCONSISTENCY_DETECTOR")]
 pub fn check_consistency<J, K: 'static>(
-    source: &impl ListerWatcher<J>,
+    source: &(impl ListerWatcher<J> + ?Sized),
     store: &Store<Object<K>>,
     settle: Duration,
     stop: &StopToken,
@@ -86,10 +156,15 @@ fn versions<K: 'static>(store: &Store<Object<K>>) -> Versions {
 }
 
 /// All objects in their newest state.
-fn list_versions<J>(source: &impl ListerWatcher<J>, stop: &StopToken) -> Result<Versions> {
+fn list_versions<J>(
+    source: &(impl ListerWatcher<J> + ?Sized),
+    stop: &StopToken,
+) -> Result<Versions> {
     let mut listed = Versions::new();
     let mut options = ListOptions::new().limit(PAGE);
+    let crowd = source.crowd().unwrap_or_default();
     loop {
+        let _turn = crowd.list_turn(stop)?;
         let page = source.list(&options, stop, &mut |object| {
             // What cannot be used is not in the store either.
             if let Ok(object) = object {

@@ -78,6 +78,14 @@ impl Delays {
     }
 }
 
+impl Delays {
+    /// A random time, for those who would otherwise do something at the same moment.
+    pub(super) fn spread(&self) -> Duration {
+        let fraction = self.state.lock().random.fraction();
+        self.backoff.initial.mul_f64(self.backoff.jitter.clamp(0.0, 1.0) * fraction)
+    }
+}
+
 /// Random numbers that nobody's safety depends on.
 #[derive(Debug)]
 pub(super) struct Random(u64);

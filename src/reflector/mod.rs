@@ -2,12 +2,14 @@
 
 mod audit;
 mod backoff;
+mod listing;
 mod next;
 mod patience;
 mod progress;
 mod source;
 mod streamed;
 mod target;
+mod watching;
 
 use std::{
     fmt,
@@ -15,40 +17,35 @@ use std::{
     time::{Duration, Instant},
 };
 
+use self::{
+    audit::Audit,
+    backoff::{Delays, Random},
+    next::{Next, Report, Stage},
+    patience::Patience,
+};
 pub use self::{
-    audit::{Inconsistency, check_consistency},
+    audit::{ConsistencyError, Inconsistency, check_consistency},
     backoff::Backoff,
     progress::Doing,
     source::{ListWatch, ListerWatcher},
     target::{ListTarget, ReflectorStore},
 };
-use self::{
-    backoff::{Delays, Random},
-    next::{Next, Report, Session, Stage},
-    patience::Patience,
-};
 pub(crate) use self::{
-    progress::{Activity, Progress, describe},
+    progress::{Activity, Progress},
     source::Erased,
 };
+pub(crate) use crate::error::describe;
 use crate::{
-    client::{ListMeta, ListOptions, Watch, WatchEvent},
-    error::{Error, Result},
+    cache::Store,
+    client::{Member, Waited, Watch},
+    error::{DecodeError, Error, Result},
     object::Object,
     stop::StopToken,
-    sync::Mutex,
+    sync::{Mutex, thread},
 };
 
 /// How many objects a page of a list has.
 const PAGE: u32 = 500;
-
-/// How long a watch is asked for: a random time from the first to the second, so that the watches of
-/// many clients do not end together.
-const WATCH: (Duration, Duration) = (Duration::from_secs(300), Duration::from_secs(600));
-
-/// A watch on which nothing happened is asked for again for this long: shorter than a watch may be
-/// silent, so that the bookmark arrives which servers send shortly before the end.
-const QUIET_WATCH: Duration = Duration::from_secs(25);
 
 /// A function that is told of errors.
 pub(crate) type ErrorHandler = Arc<dyn Fn(&Error) + Send + Sync>;
@@ -83,12 +80,18 @@ pub(crate) type ErrorHandler = Arc<dyn Fn(&Error) + Send + Sync>;
 ///   then on.
 /// - A watch that falls silent is opened again: a connection that is dead is noticed.
 /// - A watch that cannot be opened because the server is out of order is tried again without listing.
+/// - The reflectors of one client get along: four of them list at a time, streamed or not; while the
+///   server cannot be reached one of them tries and the others wait for it; that a server does not stream
+///   lists is found out once.
 /// - The resync timer is the controller's.
 pub struct Reflector<K> {
     source: Box<dyn ListerWatcher<K>>,
     target: Box<dyn ReflectorStore<Object<K>>>,
     options: Options,
     delays: Delays,
+    /// Among the other reflectors of its client.
+    member: Member,
+    audit: Option<Audit<K>>,
     pub(crate) progress: Arc<Progress>,
     state: Mutex<State>,
 }
@@ -111,8 +114,10 @@ struct State {
     version_lost: bool,
     /// The server pages lists from its cache: it has none, and the set is large.
     paginated: bool,
-    /// The server does not stream lists.
+    /// The server does not stream these lists.
     no_streaming: bool,
+    /// Of which its silence is the only sign.
+    silent: bool,
     /// With internal errors of the server.
     patience: Patience,
     random: Random,
@@ -124,6 +129,7 @@ pub struct ReflectorBuilder<K> {
     source: Box<dyn ListerWatcher<K>>,
     target: Box<dyn ReflectorStore<Object<K>>>,
     options: Options,
+    audit: Option<Audit<K>>,
 }
 
 impl<K: 'static> ReflectorBuilder<K> {
@@ -174,6 +180,16 @@ impl<K: 'static> ReflectorBuilder<K> {
         self
     }
 
+    /// Compares `store`, where the objects end up, with a fresh list in this period, and tells the error
+    /// handler of a [`ConsistencyError`] if anything differs and stays so. Defaults to never.
+    ///
+    /// For finding faults: it costs a list each time, and a thread. See [`check_consistency`].
+    #[doc(alias = "KUBE_WATCHLIST_INCONSISTENCY_DETECTOR")]
+    pub fn check_consistency(mut self, period: Duration, store: Store<Object<K>>) -> Self {
+        self.audit = (!period.is_zero()).then_some(Audit { period, store });
+        self
+    }
+
     /// Is told of every failure to list or to watch, and of objects that cannot be used. Must return
     /// soon. Defaults to a warning in the log.
     #[doc(alias = "SetWatchErrorHandler")]
@@ -196,6 +212,8 @@ impl<K: 'static> ReflectorBuilder<K> {
         let now = Instant::now();
         Reflector {
             delays: Delays::new(self.options.backoff, now),
+            member: self.source.crowd().unwrap_or_default().join(),
+            audit: self.audit,
             source: self.source,
             target: self.target,
             progress: Arc::new(Progress::new()),
@@ -203,6 +221,7 @@ impl<K: 'static> ReflectorBuilder<K> {
                 version_lost: false,
                 paginated: false,
                 no_streaming: false,
+                silent: false,
                 patience: Patience::new(self.options.internal_errors),
                 random: Random::new(),
             }),
@@ -240,7 +259,7 @@ impl<K: 'static> Reflector<K> {
             backoff: Backoff::default(),
             internal_errors: Duration::ZERO,
         };
-        ReflectorBuilder { source, target, options }
+        ReflectorBuilder { source, target, options, audit: None }
     }
 
     /// Mirrors until `stop` is stopped.
@@ -250,19 +269,10 @@ impl<K: 'static> Reflector<K> {
     /// Until then; it returns within about a millisecond of the stop, whatever it is waiting for.
     pub fn run(&self, stop: &StopToken) {
         log::debug!("reflector {}: started", self.options.name);
-        while !stop.is_stopped() {
-            let ended = self.list_and_watch(stop);
-            let mut at_least = None;
-            if let Err(error) = &ended {
-                if error.is_stopped() {
-                    break;
-                }
-                at_least = error.retry_after();
-            }
-            // Also after a watch that ended well: lists are never asked for without a pause.
-            if self.pause(at_least, stop).is_err() {
-                break;
-            }
+        let _present = self.member.present();
+        match &self.audit {
+            None => self.mirror(stop),
+            Some(audit) => self.mirror_and_check(audit, stop),
         }
         self.progress.doing(Doing::Stopped);
         log::debug!("reflector {}: stopped", self.options.name);
@@ -274,241 +284,53 @@ impl<K: 'static> Reflector<K> {
         self.progress.resource_version()
     }
 
+    fn mirror(&self, stop: &StopToken) {
+        while !stop.is_stopped() {
+            let ended = self.list_and_watch(stop).err();
+            if ended.as_ref().is_some_and(Error::is_stopped) {
+                break;
+            }
+            // Also after a watch that ended well: lists are never asked for without a pause.
+            if self.pause(ended.as_ref(), stop).is_err() {
+                break;
+            }
+        }
+    }
+
+    fn mirror_and_check(&self, audit: &Audit<K>, stop: &StopToken) {
+        /// Ends the checks with the mirroring, also if that panics.
+        struct End(StopToken);
+        impl Drop for End {
+            fn drop(&mut self) {
+                self.0.stop();
+            }
+        }
+        thread::scope(|scope| {
+            let end = End(stop.child());
+            let until = end.0.clone();
+            let name = format!("c:{}", self.source.resource().plural());
+            let checking =
+                thread::spawn_scoped(&name, scope, move || self.check_now_and_then(audit, &until));
+            if let Err(error) = checking {
+                self.tell(&Error::other(error));
+            }
+            self.mirror(stop);
+        });
+    }
+
     /// Lists, then watches until a list is needed again. Errors have been reported.
     fn list_and_watch(&self, stop: &StopToken) -> Result<()> {
         let watch = match self.streamed_list(stop)? {
             Some(watch) => watch,
             None => {
-                self.list(stop)?;
+                let listed = self.list(stop);
+                self.judge_silence(listed.is_ok());
+                listed?;
                 Opened::Not
             }
         };
         log::debug!("reflector {}: has all objects", self.options.name);
         self.watch(watch, stop)
-    }
-
-    fn list(&self, stop: &StopToken) -> Result<()> {
-        self.progress.listing();
-        let version = self.list_version();
-        let limit = self.page_limit(&version);
-        let Err(error) = self.list_from(&version, limit, stop) else { return Ok(()) };
-        if self.next(Stage::List, &error) != Next::WithoutVersion {
-            return Err(error);
-        }
-        self.state.lock().version_lost = true;
-        self.list_from("", limit, stop).inspect_err(|error| {
-            if !error.is_stopped() {
-                self.report(error);
-            }
-        })
-    }
-
-    /// Lists all pages into the target.
-    fn list_from(&self, version: &str, limit: Option<u32>, stop: &StopToken) -> Result<()> {
-        let first = ListOptions {
-            resource_version: Some(version.to_owned()).filter(|version| !version.is_empty()),
-            limit,
-            ..ListOptions::new()
-        };
-        let mut options = first.clone();
-        let mut target = self.target.begin_list();
-        let mut first_version = None;
-        let mut pages = 0;
-        loop {
-            let page = self.list_page(&options, &mut *target, stop);
-            let ListMeta { resource_version, continue_token, remaining_item_count } = match page {
-                // The rest of the list is not to be had any more: take all of it at once.
-                Err(error) if pages > 0 && error.is_expired() && options.limit.is_some() => {
-                    log::debug!("reflector {}: list expired: {error}", self.options.name);
-                    options = ListOptions { limit: None, ..first.clone() };
-                    target = self.target.begin_list();
-                    first_version = None;
-                    self.progress.listing();
-                    continue;
-                }
-                page => page?,
-            };
-            let first_version = first_version.get_or_insert(resource_version);
-            if continue_token.is_empty() {
-                if pages > 0 && version == "0" {
-                    self.state.lock().paginated = true;
-                }
-                self.complete(target, first_version);
-                return Ok(());
-            }
-            pages += 1;
-            self.progress.remaining(remaining_item_count);
-            // A token has its state in it, and servers refuse to be told twice.
-            options.resource_version = None;
-            options.continue_token = Some(continue_token);
-        }
-    }
-
-    fn list_page(
-        &self,
-        options: &ListOptions,
-        target: &mut (dyn ListTarget<Object<K>> + '_),
-        stop: &StopToken,
-    ) -> Result<ListMeta> {
-        self.source.list(options, stop, &mut |object| {
-            self.progress.received();
-            if let Err(error) = object.and_then(|object| target.item(object)) {
-                self.report(&error);
-            }
-        })
-    }
-
-    /// The whole list is there: only now does it count.
-    fn complete(&self, target: Box<dyn ListTarget<Object<K>> + '_>, resource_version: &str) {
-        target.finish(resource_version);
-        self.progress.listed(resource_version);
-        self.state.lock().version_lost = false;
-    }
-
-    /// Watches, again and again, until a list is needed.
-    fn watch(&self, mut opened: Opened<K>, stop: &StopToken) -> Result<()> {
-        let mut quiet = false;
-        loop {
-            stop.check()?;
-            let started = Instant::now();
-            let mut asked_for = WATCH.1;
-            let (watch, trusted) = match std::mem::replace(&mut opened, Opened::Not) {
-                Opened::Yes(watch) => (watch, true),
-                Opened::Not => {
-                    let version = self.progress.resource_version();
-                    self.progress.doing(Doing::Connecting);
-                    let options = self.watch_options(&version, quiet);
-                    asked_for = Duration::from_secs(options.timeout_seconds.unwrap_or(0).into());
-                    match self.source.watch(&options, stop) {
-                        // Without a version to start from, objects come in any order at first.
-                        Ok(watch) => (watch, !matches!(&*version, "" | "0")),
-                        Err(error) => {
-                            match self.next(Stage::OpenWatch, &error) {
-                                Next::RewatchLater => self.pause(error.retry_after(), stop)?,
-                                _ => return Err(error),
-                            }
-                            continue;
-                        }
-                    }
-                }
-            };
-            self.progress.watching(Instant::now());
-            let age = Age { started, most: asked_for + self.options.watch_silence };
-            let ended = self.read(watch, trusted, age, stop)?;
-            match ended.next {
-                Next::Rewatch => quiet = quiet && ended.session.events == 0,
-                Next::RewatchQuiet => quiet = true,
-                Next::RewatchLater => {
-                    self.pause(ended.error.and_then(|error| error.retry_after()), stop)?;
-                }
-                _ => return ended.error.map_or(Ok(()), Err),
-            }
-        }
-    }
-
-    /// Reads a watch to its end; says what to do then.
-    fn read(&self, watch: Watch<K>, trusted: bool, age: Age, stop: &StopToken) -> Result<Ended> {
-        let mut trusted = trusted;
-        let mut events = 0;
-        let session = |events| Session { lasted: age.started.elapsed(), events };
-        for event in watch {
-            // A stop goes before what is left to be read.
-            stop.check()?;
-            let event = match event {
-                Ok(event) => event,
-                Err(error @ Error::Decode(_)) if is_of_one_object(&error) => {
-                    self.report(&error);
-                    events += 1;
-                    continue;
-                }
-                Err(error) => {
-                    let session = session(events);
-                    let next = self.next(Stage::Watch(session), &error);
-                    return Ok(Ended { next, session, error: Some(error) });
-                }
-            };
-            if let WatchEvent::Error(status) = &event {
-                let (next, report) = next::after_error_event(status, self.retries_internal(status));
-                let error = Error::Api(status.clone());
-                match report {
-                    Report::Loud => self.report(&error),
-                    Report::Silent => {
-                        log::debug!("reflector {}: watch ended: {error}", self.options.name);
-                    }
-                }
-                return Ok(Ended { next, session: session(events), error: Some(error) });
-            }
-            trusted |= !matches!(event, WatchEvent::Added(_));
-            self.apply(event, trusted);
-            events += 1;
-            if age.started.elapsed() > age.most {
-                log::debug!("reflector {}: the server does not end the watch", self.options.name);
-                break;
-            }
-        }
-        let session = session(events);
-        Ok(Ended { next: next::after_close(session), session, error: None })
-    }
-
-    fn apply(&self, event: WatchEvent<K>, trusted: bool) {
-        let now = Instant::now();
-        let version = |object: &Object<K>| object.resource_version().to_owned();
-        let (version, applied) = match event {
-            WatchEvent::Added(object) => (version(&object), self.target.add(object)),
-            WatchEvent::Modified(object) => (version(&object), self.target.update(object)),
-            WatchEvent::Deleted(object) => (version(&object), self.target.delete(object)),
-            WatchEvent::Bookmark(bookmark) => {
-                self.target.bookmark(&bookmark.resource_version);
-                (bookmark.resource_version, Ok(()))
-            }
-            WatchEvent::Error(_) => return,
-        };
-        if let Err(error) = applied {
-            self.report(&error);
-        }
-        // A watch from no version misses what was deleted meanwhile.
-        let known = trusted && !version.is_empty();
-        self.progress.event(now, known.then_some(&*version));
-    }
-
-    fn watch_options(&self, version: &str, quiet: bool) -> ListOptions {
-        let seconds = if quiet {
-            QUIET_WATCH.min(self.options.watch_silence.mul_f64(0.8)).as_secs().max(1)
-        } else {
-            let (least, most) = WATCH;
-            let extra = (most - least).mul_f64(self.state.lock().random.fraction());
-            (least + extra).as_secs()
-        };
-        ListOptions {
-            resource_version: Some(version.to_owned()),
-            timeout_seconds: u32::try_from(seconds).ok(),
-            silence: Some(self.options.watch_silence),
-            ..ListOptions::new()
-        }
-    }
-
-    fn list_version(&self) -> String {
-        if self.state.lock().version_lost {
-            return String::new();
-        }
-        match self.progress.resource_version() {
-            version if version.is_empty() => "0".to_owned(),
-            version => version,
-        }
-    }
-
-    /// With a limit, a list from a version means that very version; without, that one or a newer.
-    fn page_limit(&self, version: &str) -> Option<u32> {
-        let paginated = self.state.lock().paginated;
-        match self.options.page_size {
-            Some(size) => Some(size),
-            None if paginated || matches!(version, "" | "0") => Some(PAGE),
-            None => None,
-        }
-    }
-
-    fn retries_internal(&self, status: &crate::Status) -> bool {
-        status.is(crate::Reason::InternalError) && self.state.lock().patience.lasts(Instant::now())
     }
 
     fn next(&self, stage: Stage, error: &Error) -> Next {
@@ -520,35 +342,51 @@ impl<K: 'static> Reflector<K> {
         next
     }
 
+    /// Listing or watching failed.
     fn report(&self, error: &Error) {
         self.progress.failed(error);
+        self.tell(error);
+    }
+
+    /// One object cannot be used; the others can.
+    fn pass_over(&self, error: &Error) {
+        self.progress.passed_over(error);
+        self.tell(error);
+    }
+
+    fn tell(&self, error: &Error) {
         match &self.options.on_error {
             Some(handler) => handler(error),
             None => log::warn!("reflector {}: {}", self.options.name, describe(error)),
         }
     }
 
+    /// What a request to the server came to: unless it could not be reached, others need not wait.
+    fn heard<T>(&self, answer: Result<T>) -> Result<T> {
+        match &answer {
+            Err(Error::Stopped) => {}
+            Err(Error::Transport(cause)) if cause.is_unreachable() => {}
+            _ => self.member.reached(),
+        }
+        answer
+    }
+
     /// Waits before another attempt, at least as long as the server asks for.
-    fn pause(&self, at_least: Option<Duration>, stop: &StopToken) -> Result<()> {
+    fn pause(&self, after: Option<&Error>, stop: &StopToken) -> Result<()> {
         self.progress.doing(Doing::BackingOff);
-        let delay = self.delays.next(Instant::now()).max(at_least.unwrap_or_default());
+        let asked_for = after.and_then(Error::retry_after).unwrap_or_default();
+        let mut delay = self.delays.next(Instant::now()).max(asked_for);
+        if let Some(Error::Transport(cause)) = after
+            && cause.is_unreachable()
+        {
+            match self.member.wait_for_server(delay, stop)? {
+                Waited::Scout => return Ok(()),
+                // Everybody has waited for this: not all at once.
+                Waited::Regained => delay = self.delays.spread(),
+            }
+        }
         if stop.wait_timeout(delay) { Err(Error::Stopped) } else { Ok(()) }
     }
-}
-
-/// How old a watch is, and may become. Servers end watches when they were asked to; one that does not may
-/// be something else that keeps the connection alive.
-#[derive(Clone, Copy)]
-struct Age {
-    started: Instant,
-    most: Duration,
-}
-
-/// How a watch ended.
-struct Ended {
-    next: Next,
-    session: Session,
-    error: Option<Error>,
 }
 
 /// A watch that a streamed list has left open.
@@ -557,10 +395,12 @@ enum Opened<K> {
     Not,
 }
 
-/// Whether an error is about one object of a watch. Not so what is no event at all: something may have
-/// been lost.
-fn is_of_one_object(error: &Error) -> bool {
-    matches!(error, Error::Decode(error) if !error.what().starts_with("a watch "))
+/// The error of one object of a watch. Not so what is no event at all: something may have been lost.
+fn of_one_object(error: &Error) -> Option<&DecodeError> {
+    match error {
+        Error::Decode(error) if error.is_of_one() => Some(error),
+        _ => None,
+    }
 }
 
 impl<K> fmt::Debug for Reflector<K> {

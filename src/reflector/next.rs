@@ -138,7 +138,7 @@ fn refuses_streaming(error: &Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{self, ErrorKind};
+    use std::io::ErrorKind;
 
     use super::*;
     use crate::error::{Phase, TransportError};
@@ -148,7 +148,7 @@ mod tests {
     }
 
     fn io(kind: ErrorKind) -> Error {
-        TransportError::io(Phase::Body, "", io::Error::from(kind)).into()
+        TransportError::io(Phase::Body, "", kind).into()
     }
 
     fn too_large() -> Error {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::{
-    error::Error,
+    error::{Error, describe},
     sync::{Condvar, Mutex},
 };
 
@@ -43,13 +43,20 @@ pub enum Doing {
 #[non_exhaustive]
 pub(crate) struct Activity {
     pub(crate) doing: Doing,
+    /// Of listing or watching, until that works again.
     pub(crate) last_error: Option<String>,
     /// Failures since something last worked.
     pub(crate) failures: u32,
+    /// Objects that could not be used.
+    pub(crate) passed_over: u64,
+    pub(crate) last_passed_over: Option<String>,
+    /// Objects that a check found to differ from the server's.
+    pub(crate) inconsistencies: u64,
     /// Failures ever.
     pub(crate) all_failures: u64,
     /// What watches have sent, bookmarks included.
     pub(crate) events: u64,
+    /// When the server last sent anything: part of a list, the head of a watch, an event.
     pub(crate) last_event: Option<Instant>,
     pub(crate) watching_since: Option<Instant>,
     pub(crate) lists: u64,
@@ -64,6 +71,9 @@ impl Progress {
             doing: Doing::Nothing,
             last_error: None,
             failures: 0,
+            passed_over: 0,
+            last_passed_over: None,
+            inconsistencies: 0,
             all_failures: 0,
             events: 0,
             last_event: None,
@@ -93,8 +103,10 @@ impl Progress {
         self.doing(Doing::Listing { received: 0, expected: None });
     }
 
-    pub(super) fn received(&self) {
-        if let Doing::Listing { received, .. } = &mut self.state.lock().doing {
+    pub(super) fn received(&self, now: Instant) {
+        let mut state = self.state.lock();
+        state.last_event = Some(now);
+        if let Doing::Listing { received, .. } = &mut state.doing {
             *received += 1;
         }
     }
@@ -106,8 +118,9 @@ impl Progress {
         }
     }
 
-    pub(super) fn listed(&self, resource_version: &str) {
+    pub(super) fn listed(&self, now: Instant, resource_version: &str) {
         let mut state = self.state.lock();
+        state.last_event = Some(now);
         state.lists += 1;
         state.failures = 0;
         state.last_error = None;
@@ -118,6 +131,7 @@ impl Progress {
     pub(super) fn watching(&self, now: Instant) {
         let mut state = self.state.lock();
         state.watches += 1;
+        state.last_event = Some(now);
         state.failures = 0;
         state.last_error = None;
         state.doing = Doing::Watching;
@@ -144,21 +158,22 @@ impl Progress {
         self.changed.notify_all();
     }
 
+    /// An object cannot be used: that says nothing about list and watch.
+    pub(super) fn passed_over(&self, error: &Error) {
+        let mut state = self.state.lock();
+        state.passed_over += 1;
+        state.last_passed_over = Some(describe(error));
+    }
+
+    pub(super) fn inconsistent(&self, objects: usize) {
+        self.state.lock().inconsistencies += objects as u64;
+    }
+
+    pub(super) fn is_watching(&self) -> bool {
+        self.state.lock().doing == Doing::Watching
+    }
+
     pub(super) fn resource_version(&self) -> String {
         self.state.lock().resource_version.clone()
     }
-}
-
-/// An error with what caused it, in one line.
-pub(crate) fn describe(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        if !text.contains(&next) {
-            text = format!("{text}: {next}");
-        }
-        cause = error.source();
-    }
-    text
 }

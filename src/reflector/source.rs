@@ -3,7 +3,7 @@
 use std::{iter, sync::Arc};
 
 use crate::{
-    client::{Api, Bookmark, Client, ListMeta, ListOptions, Watch, WatchEvent},
+    client::{Api, Bookmark, Client, Crowd, ListMeta, ListOptions, Watch, WatchEvent},
     error::Result,
     object::{ApiResource, Body, DynamicObject, Object, Resource, Shape},
     stop::StopToken,
@@ -19,7 +19,16 @@ use crate::{
 /// resource version of a list gives every change after it. Both return [`Error::Stopped`] soon after
 /// `stop` is stopped.
 ///
+/// # What errors mean
+///
+/// An [`Error::Api`] is understood as if a server had sent it: 410 leads to a list without a version,
+/// 429 to a pause, and so on. After [`Error::transport`] a watch goes on where it was. Anything else,
+/// [`Error::other`] for example, is reported and listed again after a pause.
+///
+/// [`Error::Api`]: crate::Error::Api
 /// [`Error::Stopped`]: crate::Error::Stopped
+/// [`Error::other`]: crate::Error::other
+/// [`Error::transport`]: crate::Error::transport
 pub trait ListerWatcher<K>: Send + Sync + 'static {
     /// The resource that the objects belong to.
     fn resource(&self) -> &ApiResource;
@@ -47,6 +56,12 @@ pub trait ListerWatcher<K>: Send + Sync + 'static {
     #[doc(alias = "IsWatchListSemanticsUnSupported")]
     fn streams_lists(&self) -> bool {
         false
+    }
+
+    /// The other sources of the same client. Defaults to none.
+    #[doc(hidden)]
+    fn crowd(&self) -> Option<Arc<Crowd>> {
+        None
     }
 
     /// Makes objects as an informer wants them, as far as the source can. Defaults to doing nothing.
@@ -127,7 +142,7 @@ impl<K: Body> ListerWatcher<K> for ListWatch<K> {
         stop: &StopToken,
         item: &mut dyn FnMut(Result<Object<K>>),
     ) -> Result<ListMeta> {
-        self.api.with_stop(stop).list_in_turn(&self.tweaked(options), item)
+        self.api.with_stop(stop).list_each(&self.tweaked(options), item)
     }
 
     fn watch(&self, options: &ListOptions, stop: &StopToken) -> Result<Watch<K>> {
@@ -146,6 +161,10 @@ impl<K: Body> ListerWatcher<K> for ListWatch<K> {
 
     fn streams_lists(&self) -> bool {
         true
+    }
+
+    fn crowd(&self) -> Option<Arc<Crowd>> {
+        Some(self.api.crowd().clone())
     }
 
     fn shape(&mut self, shape: &Shape) {
@@ -191,6 +210,10 @@ impl<K: 'static, S: ListerWatcher<K>> ListerWatcher<DynamicObject> for Erased<K,
 
     fn streams_lists(&self) -> bool {
         self.source.streams_lists()
+    }
+
+    fn crowd(&self) -> Option<Arc<Crowd>> {
+        self.source.crowd()
     }
 
     fn shape(&mut self, shape: &Shape) {

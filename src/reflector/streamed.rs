@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    Opened, Reflector, is_of_one_object,
+    Opened, Reflector,
     next::{Next, Session, Stage, after_error_event},
+    of_one_object,
 };
 use crate::{
     client::{ListOptions, ResourceVersionMatch, Watch, WatchEvent},
@@ -28,37 +29,42 @@ impl<K: 'static> Reflector<K> {
     /// Asks for a list as a stream; `None` if a plain one is needed.
     pub(super) fn streamed_list(&self, stop: &StopToken) -> Result<Option<Opened<K>>> {
         let wanted = self.options.streamed_lists && self.source.streams_lists();
-        if !wanted || self.state.lock().no_streaming {
-            return Ok(None);
-        }
         let mut ended = 0;
         loop {
             stop.check()?;
+            if !wanted || self.state.lock().no_streaming || !self.member.may_stream() {
+                return Ok(None);
+            }
+            // Held up to the end of the list, after which it is a watch like others, or until it is clear
+            // what its failure means for those who wait.
+            let turn = self.member.list_turn(stop)?;
+            if !self.member.may_stream() {
+                continue;
+            }
             match self.stream_once(stop) {
                 Ok(Streamed::Complete(mut watch)) => {
                     watch.set_silence(self.options.watch_silence);
+                    self.member.streams();
                     return Ok(Some(Opened::Yes(watch)));
                 }
-                Ok(Streamed::Endless) => {
-                    return self.give_up("the server never came to its end");
-                }
+                Ok(Streamed::Endless) => return Ok(self.blame_silence()),
                 Ok(Streamed::Ended) => {
                     ended += 1;
                     if ended == ENDED_EARLY {
-                        return self.give_up("the server ended it before its end, twice");
+                        self.give_up("the server ended it before its end, twice");
+                        return Ok(None);
                     }
                 }
                 Err(error) => match self.next(Stage::StreamedList, &error) {
                     // Silence where objects should be: the server does not know what was asked of it.
-                    Next::RewatchLater if is_silence(&error) => {
-                        return self.give_up("the server never came to its end");
-                    }
+                    Next::RewatchLater if is_silence(&error) => return Ok(self.blame_silence()),
                     Next::RewatchLater => {
                         ended += u32::from(is_disconnect(&error));
                         if ended == ENDED_EARLY {
                             return Ok(None);
                         }
-                        self.pause(error.retry_after(), stop)?;
+                        drop(turn);
+                        self.pause(Some(&error), stop)?;
                     }
                     Next::WithoutVersion => {
                         let mut state = self.state.lock();
@@ -67,7 +73,14 @@ impl<K: 'static> Reflector<K> {
                             return Ok(None);
                         }
                     }
-                    Next::NoStreaming => return self.give_up("the server does not do it"),
+                    Next::NoStreaming => {
+                        self.give_up("the server does not do it");
+                        // A resource that cannot be watched says nothing about others.
+                        if !error.is_method_not_allowed() {
+                            self.member.does_not_stream();
+                        }
+                        return Ok(None);
+                    }
                     Next::Stop => return Err(error),
                     _ => return Ok(None),
                 },
@@ -75,10 +88,27 @@ impl<K: 'static> Reflector<K> {
         }
     }
 
-    fn give_up(&self, why: &str) -> Result<Option<Opened<K>>> {
+    fn give_up(&self, why: &str) {
         log::debug!("reflector {}: no more streamed lists: {why}", self.options.name);
         self.state.lock().no_streaming = true;
-        Ok(None)
+    }
+
+    /// A server that does not know what it was asked for is silent, and so is one that is not there.
+    fn blame_silence(&self) -> Option<Opened<K>> {
+        self.give_up("the server never came to its end");
+        self.state.lock().silent = true;
+        self.member.does_not_stream();
+        None
+    }
+
+    /// A plain list after a silent stream shows which of the two it was.
+    pub(super) fn judge_silence(&self, plain_list_came: bool) {
+        let mut state = self.state.lock();
+        if std::mem::take(&mut state.silent) && !plain_list_came {
+            state.no_streaming = false;
+            drop(state);
+            self.member.may_stream_after_all();
+        }
     }
 
     fn stream_once(&self, stop: &StopToken) -> Result<Streamed<K>> {
@@ -95,7 +125,7 @@ impl<K: 'static> Reflector<K> {
             ..self.watch_options(&version, false)
         };
         let started = Instant::now();
-        let mut watch = self.source.watch(&options, stop)?;
+        let mut watch = self.heard(self.source.watch(&options, stop))?;
         let mut target = self.target.begin_list();
         let mut events = 0;
         let mut wait = Wait::new(self.options.stream_silence);
@@ -108,7 +138,7 @@ impl<K: 'static> Reflector<K> {
             stop.check()?;
             events += 1;
             wait.saw(&event);
-            self.progress.received();
+            self.progress.received(Instant::now());
             let applied = match event {
                 Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => target.item(object),
                 Ok(WatchEvent::Deleted(object)) => target.remove(object),
@@ -122,11 +152,11 @@ impl<K: 'static> Reflector<K> {
                     log::debug!("streamed list ended: {status} ({next:?})");
                     return Err(Error::Api(status));
                 }
-                Err(error) if is_of_one_object(&error) => Err(error),
+                Err(error) if of_one_object(&error).is_some() => Err(error),
                 Err(error) => return Err(error),
             };
             if let Err(error) = applied {
-                self.report(&error);
+                self.pass_over(&error);
             }
         }
         Ok(Streamed::Endless)

@@ -149,6 +149,7 @@ fn chaos(seed: u64, lasts: Duration) {
     let mut timeouts = Timeouts::default();
     timeouts.list_page = Duration::from_millis(1500);
     timeouts.watch_idle = Duration::from_millis(500);
+    timeouts.list_idle = Duration::from_millis(500);
     let config = proxy.config().timeouts(timeouts).max_retries(2).build().unwrap();
     let client = Client::new(config).unwrap();
 

@@ -1,11 +1,14 @@
 //! Comparing a store with a fresh list.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use kinformer::{
-    Client, DynamicObject, Inconsistency, ListWatch, StopToken, check_consistency,
-    testing::{ApiServer, Fault, Verb, When},
+    Client, ConsistencyError, DynamicObject, Inconsistency, ListWatch, SharedInformer, StopToken,
+    cache::{Store, meta_namespace_key},
+    check_consistency,
+    testing::{ApiServer, Fault, Moment, Verb, When},
 };
+use parking_lot::Mutex;
 
 use crate::{
     mirror::{Mirror, delete, put},
@@ -91,6 +94,76 @@ fn what_is_only_on_its_way_is_not_an_inconsistency() {
     let settle = Duration::from_secs(5);
     let found = check_consistency(&source, &mirror.store, settle, &StopToken::new()).unwrap();
     assert_eq!(found, []);
+}
+
+#[test]
+fn an_informer_checks_itself_now_and_then_if_asked_to() {
+    let server = ApiServer::start().unwrap();
+    for name in ["a", "b", "c"] {
+        put(&server, name, "1");
+    }
+    let client = Client::new(server.config()).unwrap();
+    let found = Arc::new(Mutex::new(Vec::new()));
+    let told = found.clone();
+    let source = ListWatch::<DynamicObject>::of_resource(&client, &config_maps(), None);
+    let informer = SharedInformer::builder(source)
+        .streamed_lists(false)
+        .check_consistency(Duration::from_millis(100))
+        .on_error(move |error| {
+            let error = error.downcast_ref::<ConsistencyError>().expect("nothing else happens");
+            told.lock().push((texts(error.found()), error.to_string()));
+        })
+        .build()
+        .unwrap();
+    informer.start().unwrap();
+    let checks = || server.requests().iter().filter(|seen| seen.query == "limit=500").count();
+    eventually("three checks", || checks() >= 3);
+    assert!(found.lock().is_empty() && informer.status().inconsistencies == 0);
+
+    // Nobody should do this to the store of an informer.
+    informer.store().delete_by_key("default/a");
+    informer.store().add(object("gone", "2"));
+    eventually("a report", || !found.lock().is_empty());
+    let (objects, text) = found.lock()[0].clone();
+    let listed = version(&server, "a");
+    assert_eq!(objects, [format!("default/a - {listed}"), "default/gone 2 -".to_owned()]);
+    assert_eq!(
+        text,
+        format!(
+            "the store is not as the server is: \
+             default/a: version none in the store, {listed} on the server; \
+             default/gone: version 2 in the store, none on the server"
+        )
+    );
+    let status = informer.status();
+    assert!(status.inconsistencies >= 2 && status.last_error.is_none(), "{status:?}");
+    informer.stop();
+    let after = checks();
+    assert_eq!(informer.status().state, kinformer::InformerState::Stopped);
+    assert_eq!(checks(), after);
+}
+
+#[test]
+fn a_reflector_checks_the_store_it_is_told_of_and_ends_with_its_check_under_way() {
+    let server = ApiServer::start().unwrap();
+    put(&server, "a", "1");
+    let client = Client::new(server.config()).unwrap();
+    let other = Store::new(meta_namespace_key);
+    // The first check fails. (The reflector itself asks for a stream.)
+    server.inject(When::any().verb(Verb::List).once(), Fault::status(403));
+    let mut mirror = Mirror::of(&client, no_pause(), |builder| {
+        builder.check_consistency(Duration::from_millis(50), other)
+    });
+    eventually("the report", || !mirror.errors().is_empty());
+    assert!(mirror.errors()[0].contains("default/a: version none"), "{:?}", mirror.errors());
+    // A check that gets no answer, and then a stop.
+    server.inject(When::any().verb(Verb::List), Fault::Hang { at: Moment::BeforeHead });
+    let lists = || server.requests().iter().filter(|seen| seen.query == "limit=500").count();
+    let before = lists();
+    eventually("another check", || lists() > before);
+    let asked = std::time::Instant::now();
+    mirror.end();
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
 }
 
 #[test]

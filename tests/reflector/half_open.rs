@@ -6,7 +6,8 @@ use std::{
 };
 
 use kinformer::{
-    Client, StopToken,
+    Client, Error, Phase, StopToken,
+    config::Timeouts,
     testing::{ApiServer, Fault, Verb, When},
 };
 use serde_json::json;
@@ -15,7 +16,8 @@ use crate::{
     mirror::{Mirror, delete, is_list, lists, put, queries},
     proxy::Proxy,
     raw::{Reply, Server},
-    support::{eventually, no_pause, short_pauses},
+    script::{End, Script},
+    support::{bookmark, eventually, no_pause, short_pauses},
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -89,17 +91,96 @@ fn a_streamed_list_that_goes_dead_is_noticed() {
     mirror.wait_for(&server);
 }
 
+/// With lists that may be silent for a second.
+fn config(proxy: &Proxy) -> kinformer::Config {
+    let mut timeouts = Timeouts::default();
+    timeouts.list_idle = SECOND;
+    proxy.config().timeouts(timeouts).build().unwrap()
+}
+
 #[test]
-fn a_list_that_goes_dead_is_noticed() {
+fn a_list_that_goes_dead_before_its_answer_is_noticed() {
     let server = server();
     let proxy = Proxy::start(&server);
     proxy.swallow(1);
-    let mut timeouts = kinformer::config::Timeouts::default();
-    timeouts.watch_idle = SECOND;
-    let config = proxy.config().timeouts(timeouts).build().unwrap();
-    let mirror = Mirror::start(config, short_pauses(), |builder| builder.streamed_lists(false));
+    let mirror =
+        Mirror::start(config(&proxy), short_pauses(), |builder| builder.streamed_lists(false));
     mirror.wait_for(&server);
-    assert_eq!(mirror.errors().len(), 1, "{:?}", mirror.errors());
+    assert_eq!(mirror.errors(), ["response: timed out"]);
+}
+
+#[test]
+fn a_list_that_goes_dead_in_the_middle_is_noticed() {
+    let server = server();
+    let proxy = Proxy::start(&server);
+    // Slow enough to be caught in the middle, and never silent by itself.
+    let drip = Fault::Drip { bytes: 1, pause_ms: 100 };
+    server.inject(When::any().verb(Verb::List).once(), drip);
+    let mirror =
+        Mirror::start(config(&proxy), short_pauses(), |builder| builder.streamed_lists(false));
+    eventually("the beginning of the list", || proxy.answered().contains("items"));
+    assert_eq!(mirror.errors(), [""; 0]);
+    proxy.go_silent();
+    let dead_since = Instant::now();
+    mirror.wait_for(&server);
+    let noticed = dead_since.elapsed();
+    assert!(noticed < 10 * SECOND, "{noticed:?}");
+    assert_eq!(mirror.errors(), ["body: timed out"]);
+}
+
+#[test]
+fn nothing_that_is_dead_goes_unnoticed_for_longer_than_half_a_minute() {
+    let Timeouts { connect, list_idle, dead_peer, .. } = Timeouts::default();
+    assert!([connect, list_idle, dead_peer].iter().all(|limit| *limit <= 30 * SECOND));
+    // A watch, as a source is asked for it.
+    let mut run = Script::new().list("1", &[]).run();
+    run.expect(&["list 0 limit=500", "watch 1"]);
+    assert!(run.asked().iter().all(|options| options.silence.is_none_or(|it| it <= 30 * SECOND)));
+    assert_eq!(run.asked()[1].silence, Some(30 * SECOND));
+}
+
+#[test]
+fn a_watch_that_was_quiet_is_asked_for_again_for_less_than_it_may_be_quiet() {
+    let quiet = || Error::transport(Phase::Body, &std::io::ErrorKind::TimedOut.into());
+    for silence in [None, Some(10 * SECOND), Some(2 * SECOND), Some(300 * SECOND)] {
+        let mut run = Script::new()
+            .list("1", &[])
+            .watch([], End::Fail(quiet()))
+            .watch([bookmark("2")], End::Close)
+            .run_with(no_pause(), |builder| match silence {
+                Some(silence) => builder.watch_silence(silence),
+                None => builder,
+            });
+        run.expect(&["list 0 limit=500", "watch 1", "watch 1", "watch 2"]);
+        let asked: Vec<_> = run.asked().iter().map(|asked| asked.timeout_seconds).collect();
+        let seconds = |at: usize| Duration::from_secs(asked[at].unwrap().into());
+        let limit = silence.unwrap_or(30 * SECOND);
+        // Two seconds before that comes the bookmark.
+        assert!(seconds(2) < limit, "{silence:?}: {asked:?}");
+        assert!(seconds(1) >= 300 * SECOND && seconds(3) >= 300 * SECOND, "{silence:?}: {asked:?}");
+    }
+}
+
+#[test]
+fn the_bookmark_before_the_end_of_a_quiet_watch_moves_the_version() {
+    // The only bookmarks are the ones before the end.
+    let server = ApiServer::builder().bookmark_interval(3600 * SECOND).start().unwrap();
+    put(&server, "a", "1");
+    let mirror = Mirror::start(server.config(), no_pause(), |builder| {
+        builder.streamed_lists(false).watch_silence(4 * SECOND)
+    });
+    let listed = mirror.catch_up(&server);
+    // Nothing that the watch is about.
+    let other =
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {}});
+    server.put(other).unwrap();
+    let last = server.resource_version();
+    eventually("the bookmark", || mirror.reflector.last_sync_resource_version() == last);
+    assert_ne!(listed, last);
+    let asked: Vec<_> = server.requests().iter().map(|seen| seen.query.clone()).collect();
+    assert_eq!(asked.len(), 3, "{asked:?}");
+    assert!(asked[2].contains(&format!("resourceVersion={listed}&timeoutSeconds=3&")), "{asked:?}");
+    assert_eq!(mirror.errors(), [""; 0]);
 }
 
 /// Runs a quiet watch for a while, on a server that forgets its history after about 8 seconds and whose

@@ -6,9 +6,12 @@
 mod backing_off;
 mod chaos;
 mod consistency;
+mod crowd;
 mod half_open;
 mod mirror;
 mod pages;
+mod process;
+mod progress;
 mod proxy;
 #[allow(dead_code, reason = "shared with the tests of requests")]
 #[path = "../requests/support.rs"]

@@ -1,5 +1,5 @@
 //! A TCP proxy that can stop reading and writing without closing anything, as a network does that
-//! swallows packets.
+//! swallows packets, and that can be out of order for a while, as a server does.
 
 use std::{
     io::{self, Read, Write},
@@ -19,6 +19,9 @@ use parking_lot::Mutex;
 /// How often a pump looks whether it is still to work.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// How much of the answers is kept.
+const KEPT: usize = 4096;
+
 pub(crate) struct Proxy {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -31,13 +34,18 @@ struct Shared {
     accepted: AtomicUsize,
     /// How many of the next connections go nowhere from the start.
     swallow: AtomicUsize,
+    /// Nobody listens.
+    refusing: AtomicBool,
     links: Mutex<Vec<Arc<Link>>>,
+    /// The beginning of what the server said.
+    answered: Mutex<Vec<u8>>,
 }
 
 /// One connection through the proxy.
 #[derive(Default)]
 struct Link {
     silent: AtomicBool,
+    cut: AtomicBool,
 }
 
 impl Proxy {
@@ -49,11 +57,13 @@ impl Proxy {
             stopping: AtomicBool::new(false),
             accepted: AtomicUsize::new(0),
             swallow: AtomicUsize::new(0),
+            refusing: AtomicBool::new(false),
             links: Mutex::default(),
+            answered: Mutex::default(),
         });
         let accepting = {
             let shared = shared.clone();
-            std::thread::spawn(move || shared.accept(&listener))
+            std::thread::spawn(move || shared.listen(listener))
         };
         Self { address, shared, accepting: Some(accepting) }
     }
@@ -74,6 +84,28 @@ impl Proxy {
         self.shared.swallow.store(connections, Ordering::SeqCst);
     }
 
+    /// Cuts all connections, and refuses new ones.
+    pub(crate) fn refuse(&self) {
+        self.shared.refusing.store(true, Ordering::SeqCst);
+        for link in self.shared.links.lock().iter() {
+            link.cut.store(true, Ordering::SeqCst);
+        }
+        // Each of these may wake the one who listens; one is refused in the end.
+        while TcpStream::connect(self.address).is_ok() {
+            std::thread::park_timeout(LOOK);
+        }
+    }
+
+    /// Listens again.
+    pub(crate) fn resume(&self) {
+        self.shared.refusing.store(false, Ordering::SeqCst);
+    }
+
+    /// The beginning of what the server said.
+    pub(crate) fn answered(&self) -> String {
+        String::from_utf8_lossy(&self.shared.answered.lock()).into_owned()
+    }
+
     pub(crate) fn accepted(&self) -> usize {
         self.shared.accepted.load(Ordering::SeqCst)
     }
@@ -90,10 +122,28 @@ impl Drop for Proxy {
 }
 
 impl Shared {
-    fn accept(self: &Arc<Self>, listener: &TcpListener) {
+    fn listen(self: &Arc<Self>, mut listener: TcpListener) {
+        let address = listener.local_addr().unwrap();
         let mut pumps = Vec::new();
-        for client in listener.incoming() {
+        loop {
+            self.accept(&listener, &mut pumps);
+            drop(listener);
+            while self.refusing.load(Ordering::SeqCst) && !self.stopping.load(Ordering::SeqCst) {
+                std::thread::park_timeout(LOOK);
+            }
             if self.stopping.load(Ordering::SeqCst) {
+                break;
+            }
+            listener = TcpListener::bind(address).unwrap();
+        }
+        for pump in pumps {
+            pump.join().unwrap();
+        }
+    }
+
+    fn accept(self: &Arc<Self>, listener: &TcpListener, pumps: &mut Vec<JoinHandle<()>>) {
+        for client in listener.incoming() {
+            if self.stopping.load(Ordering::SeqCst) || self.refusing.load(Ordering::SeqCst) {
                 break;
             }
             let Ok(client) = client else { continue };
@@ -102,26 +152,32 @@ impl Shared {
             let less = |left: usize| left.checked_sub(1);
             let swallowed =
                 self.swallow.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok();
-            let link = Arc::new(Link { silent: AtomicBool::new(swallowed) });
+            let link = Arc::new(Link { silent: AtomicBool::new(swallowed), ..Link::default() });
             self.links.lock().push(link.clone());
-            for (from, to) in [(&client, &server), (&server, &client)] {
+            for (from, to, answers) in [(&client, &server, false), (&server, &client, true)] {
                 let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
                 let (shared, link) = (self.clone(), link.clone());
                 pumps.push(std::thread::spawn(move || {
-                    let _ = shared.pump(from, to, &link);
+                    let _ = shared.pump(from, to, &link, answers);
                 }));
             }
         }
-        for pump in pumps {
-            pump.join().unwrap();
-        }
     }
 
-    fn pump(&self, mut from: TcpStream, mut to: TcpStream, link: &Link) -> io::Result<()> {
+    fn pump(
+        &self,
+        mut from: TcpStream,
+        mut to: TcpStream,
+        link: &Link,
+        answers: bool,
+    ) -> io::Result<()> {
         from.set_nodelay(true)?;
         from.set_read_timeout(Some(LOOK))?;
         let mut buffer = vec![0; 64 * 1024];
         while !self.stopping.load(Ordering::SeqCst) {
+            if link.cut.load(Ordering::SeqCst) {
+                return to.shutdown(Shutdown::Both);
+            }
             if link.silent.load(Ordering::SeqCst) {
                 std::thread::park_timeout(LOOK);
                 continue;
@@ -131,7 +187,12 @@ impl Shared {
                 Ok(0) => return to.shutdown(Shutdown::Write),
                 // What was read in the moment of falling silent is lost, as on its way.
                 Ok(_) if link.silent.load(Ordering::SeqCst) => {}
-                Ok(read) => to.write_all(&buffer[..read])?,
+                Ok(read) => {
+                    to.write_all(&buffer[..read])?;
+                    if answers && self.answered.lock().len() < KEPT {
+                        self.answered.lock().extend_from_slice(&buffer[..read]);
+                    }
+                }
                 Err(error)
                     if matches!(
                         error.kind(),

@@ -111,6 +111,11 @@ impl Script {
         self
     }
 
+    /// As a source for somebody else.
+    pub(crate) fn source(self) -> impl ListerWatcher<DynamicObject> {
+        Source(Arc::new(self))
+    }
+
     /// Reflects it into a store, with pauses too short to notice.
     pub(crate) fn run(self) -> Run {
         self.run_with(short_pauses(), |builder| builder)

@@ -200,7 +200,7 @@ fn garbage_in_a_watch_is_told_and_listed_again() {
     delete(&server, "a");
     eventually("the list", || lists(&server) == 2);
     mirror.wait_for(&server);
-    assert_eq!(mirror.errors(), ["cannot decode a watch event of configmaps"]);
+    assert_eq!(mirror.errors(), ["cannot decode a watch event of configmaps: not JSON"]);
 }
 
 #[test]
@@ -372,7 +372,48 @@ fn events_of_other_things_are_told_and_passed_over() {
     eventually("the last event", || mirror.reflector.last_sync_resource_version() == "7");
     assert_eq!(mirror.store.len(), 2);
     let errors = mirror.errors();
-    assert_eq!(errors, ["cannot decode an object of configmaps"; 2]);
+    assert_eq!(errors, ["cannot decode an object of configmaps: its metadata has no name"; 2]);
+}
+
+#[test]
+fn an_object_that_is_none_is_told_by_its_key_and_the_version_moves_on() {
+    let list = r#"{"kind":"ConfigMapList","metadata":{"resourceVersion":"5"},"items":
+        [{"metadata":{"name":"a","namespace":"default","resourceVersion":"3","labels":"odd"}}]}"#;
+    for (watched, last, errors) in [
+        (
+            r#"{"type":"MODIFIED","object":{"metadata":
+               {"name":"b","namespace":"default","resourceVersion":"6","labels":["odd"]}}}"#,
+            "6",
+            "configmaps \"default/b\"",
+        ),
+        (
+            r#"{"type":"ADDED","object":{"metadata":{"resourceVersion":"7"}}}"#,
+            "7",
+            "an object of configmaps",
+        ),
+        (
+            r#"{"type":"ADDED","object":{"metadata":{"name":"c","resourceVersion":8}}}"#,
+            "5",
+            "configmaps \"c\"",
+        ),
+        (r#"{"type":"BOOKMARK","object":3}"#, "5", "a bookmark of configmaps"),
+    ] {
+        let server = Server::start(move |request| match request.query() {
+            query if !query.contains("watch=true") => Reply::json(200, list),
+            query if query.contains("resourceVersion=5") => Reply::stream().chunk(watched).end(),
+            _ => Reply::stream().wait(&crate::raw::Gate::default()),
+        });
+        let config = server.config().build().unwrap();
+        let mirror = Mirror::start(config, no_pause(), |builder| builder.streamed_lists(false));
+        let next = format!("resourceVersion={last}&");
+        eventually("the next watch", || {
+            server.lines().iter().any(|line| line.contains(&next)) && mirror.errors().len() > 1
+        });
+        assert_eq!(mirror.reflector.last_sync_resource_version(), last);
+        let told = mirror.errors();
+        assert!(told[0].starts_with("cannot decode configmaps \"default/a\": "), "{told:?}");
+        assert!(told[1].starts_with(&format!("cannot decode {errors}: ")), "{told:?}");
+    }
 }
 
 #[test]

@@ -185,7 +185,9 @@ fn an_object_that_cannot_be_used_is_told_and_passed_over() {
     let errors = run.errors();
     assert_eq!(errors.len(), 2, "{errors:?}");
     assert!(
-        errors.iter().all(|error| error == "cannot decode an object of configmaps"),
+        errors.iter().all(|error| {
+            error == "cannot decode an object of configmaps: its metadata has no name"
+        }),
         "{errors:?}"
     );
 }

@@ -1,9 +1,10 @@
 //! What the client makes of answers: successes, failures of every shape, warnings.
 
-use std::io::Read;
+use std::{io::Read, net::TcpListener};
 
 use kinformer::{
-    Client, DeleteOptions, Deletion, Error, ListOptions, LogOptions, Object, Patch, Result,
+    ApiResource, Client, Config, DeleteOptions, Deletion, Error, ListOptions, LogOptions, Object,
+    Patch, Result,
 };
 use serde_json::json;
 
@@ -114,6 +115,45 @@ fn a_status_without_api_version_code_or_reason_is_one_and_gets_the_code_of_the_a
     );
     assert!(error.is_not_found());
     assert_eq!(error.to_string(), "api: not here (404)");
+}
+
+#[test]
+fn a_resource_that_the_server_does_not_serve_is_named() {
+    let server = kinformer::testing::ApiServer::start().unwrap();
+    let client = Client::new(server.config()).unwrap();
+    for (group, named) in [("example.com/v1", "widgets.example.com"), ("v1", "widgets")] {
+        let widgets = ApiResource::namespaced(group, "Widget", "widgets");
+        let error = client.dynamic(&widgets).list(&ListOptions::new()).unwrap_err();
+        assert!(error.is_not_found());
+        let text = error.to_string();
+        assert!(text.contains(&format!(" ({named}) ")), "{text}");
+    }
+}
+
+#[test]
+fn an_error_says_its_reason_once_and_a_main_that_fails_prints_one_line() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let refused = Config::builder(format!("http://{closed}")).no_proxy();
+    let broken = Server::start(|_| Reply::reset());
+    let garbled = Server::json(200, r#"{"metadata":{"labels":[]}}"#);
+    let cut =
+        Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{").close());
+    for (config, starts, once) in [
+        (refused, format!("connect: {closed}: "), "refused"),
+        (broken.config().max_retries(0), "response: ".into(), "reset"),
+        (garbled.config(), "cannot decode an object of configmaps: ".into(), "its metadata"),
+        (cut.config(), "body: ".into(), "body"),
+    ] {
+        let maps =
+            client(config).dynamic(&ApiResource::namespaced("v1", "ConfigMap", "configmaps"));
+        let error = maps.namespace("default").get("a").unwrap_err();
+        let text = error.to_string();
+        assert!(text.starts_with(&starts), "{text}");
+        // What `fn main() -> Result<()>` prints.
+        let printed = format!("{error:?}");
+        assert_eq!(printed.matches(once).count(), 1, "{printed}");
+        assert!(!printed.contains('\n') && printed.starts_with(&starts), "{printed}");
+    }
 }
 
 #[test]

@@ -454,6 +454,8 @@ fn what_failed_before_is_said_if_it_was_something_else() {
         let config = kinformer::Config::builder(url).no_proxy().max_retries(1);
         let error = get(&client(config)).unwrap_err();
         assert!(error.is_connection_refused(), "{error:?}");
-        assert!(error.to_string().contains("before that"), "{error}");
+        let text = error.to_string();
+        assert!(text.starts_with("connect: 127.0.0.1:"), "the phase once: {text}");
+        assert!(text.contains(" (before that: "), "{text}");
     });
 }

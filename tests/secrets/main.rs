@@ -203,6 +203,7 @@ impl World {
         let (config, _proxy) = self.config(kind, fate, address);
         let mut limits = Timeouts::default();
         limits.watch_idle = Duration::from_millis(100);
+        limits.list_idle = Duration::from_millis(100);
         (limits.request, limits.list_page) = match fate {
             Fate::Timeout => (Duration::from_millis(100), Duration::from_millis(100)),
             _ => (limits.request, limits.list_page),

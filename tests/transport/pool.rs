@@ -227,7 +227,7 @@ fn every_kind_of_call_has_its_own_limit() {
         // The head of a stream must come, like any other.
         stuck(Stall::Head, tls, Phase::Response, request);
         stuck(Stall::List, tls, Phase::Body, timeouts(|t| t.list_page = LIMIT));
-        stuck(Stall::List, tls, Phase::Body, timeouts(|t| t.watch_idle = LIMIT));
+        stuck(Stall::List, tls, Phase::Body, timeouts(|t| t.list_idle = LIMIT));
         stuck(Stall::Watch, tls, Phase::Body, timeouts(|t| t.watch_idle = LIMIT));
     }
 }

@@ -263,9 +263,8 @@ fn agent(config: &Config, plugin: Option<&ClientCertificate>) -> Result<ureq::Ag
         }
         Some(Identity::Files { certificate, key }) => {
             let read = |path: &std::path::Path, field| {
-                std::fs::read(path).map_err(|error| {
-                    ConfigError::new(field, "cannot be read").with_source(error).in_file(path)
-                })
+                std::fs::read(path)
+                    .map_err(|error| ConfigError::unreadable(field, &error).in_file(path))
             };
             let certificate = read(certificate, "client-certificate")?.into();
             let key = String::from_utf8(read(key, "client-key")?)
@@ -371,7 +370,7 @@ impl Call {
             // Of a compressed body, whatever happens while it is read is wrapped up as this.
             ureq::Error::Decompress(_, error) if !is_bad_data(&error) => error,
             other => {
-                return TransportError::new(phase, other.to_string()).with_source(other).into();
+                return TransportError::new(phase, other.to_string()).into();
             }
         };
         if error.kind() == io::ErrorKind::TimedOut {
@@ -379,7 +378,7 @@ impl Call {
         }
         match error.downcast::<Error>() {
             Ok(ours) => ours,
-            Err(error) => TransportError::io(phase, error.to_string(), error).into(),
+            Err(error) => TransportError::io(phase, error.to_string(), error.kind()).into(),
         }
     }
 }

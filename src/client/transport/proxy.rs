@@ -107,7 +107,7 @@ pub(super) fn tunnel(
             return Error::Stopped;
         }
         let text = format!("{}: {error}", authority(&proxy.host, proxy.port));
-        TransportError::io(Phase::Proxy, text, error).into()
+        TransportError::io(Phase::Proxy, text, error.kind()).into()
     })
 }
 
@@ -115,7 +115,7 @@ pub(super) fn tunnel(
 pub(super) fn unreachable(proxy: &ProxyUrl, error: Error) -> Error {
     let Error::Transport(error) = error else { return error };
     let text = format!("{}: {error}", authority(&proxy.host, proxy.port));
-    TransportError::new(Phase::Proxy, text).like(&error).with_source(error).into()
+    TransportError::new(Phase::Proxy, text).like(&error).into()
 }
 
 fn authority(host: &str, port: u16) -> String {

@@ -37,8 +37,8 @@ fn look_up(
 ) -> Result<Vec<SocketAddr>> {
     let lookup = Arc::new(Lookup::default());
     let answer = lookup.clone();
-    let thread =
-        thread::spawn("dns", move || answer.finish(ask())).map_err(|error| failure(host, error))?;
+    let thread = thread::spawn("dns", move || answer.finish(ask()))
+        .map_err(|error| failure(host, &error))?;
 
     let interruptible = bounds.stop.on_stop(lookup.clone())?;
     let answer = lookup.wait(bounds);
@@ -49,7 +49,7 @@ fn look_up(
     };
     // It has nothing left to do; a panic in the resolver has no answer and did not get here.
     let _ = thread.join();
-    let addresses: Vec<_> = answer.map_err(|error| failure(host, error))?;
+    let addresses: Vec<_> = answer.map_err(|error| failure(host, &error))?;
     if addresses.is_empty() {
         return Err(TransportError::new(Phase::Resolve, format!("{host}: no address")).into());
     }
@@ -97,8 +97,8 @@ impl Interrupt for Lookup {
     }
 }
 
-fn failure(host: &str, error: io::Error) -> TransportError {
-    TransportError::io(Phase::Resolve, format!("{host}: {error}"), error)
+fn failure(host: &str, error: &io::Error) -> TransportError {
+    TransportError::io(Phase::Resolve, format!("{host}: {error}"), error.kind())
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ impl Socket {
                         timed_out(address)
                     } else {
                         let text = format!("{address}: {error}");
-                        TransportError::io(Phase::Connect, text, error)
+                        TransportError::io(Phase::Connect, text, error.kind())
                     });
                 }
             }

@@ -43,12 +43,8 @@ impl Stream {
             match step {
                 Ok(0) => {
                     let text = format!("{shown}: the server closed the connection");
-                    return Err(TransportError::io(
-                        Phase::Tls,
-                        text,
-                        io::ErrorKind::UnexpectedEof.into(),
-                    )
-                    .into());
+                    let kind = io::ErrorKind::UnexpectedEof;
+                    return Err(TransportError::io(Phase::Tls, text, kind).into());
                 }
                 Ok(_) => {}
                 Err(error) => {
@@ -184,23 +180,26 @@ impl TlsStream {
         matches!(waiting, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Takes in what has arrived, without waiting. A server that has more to say than a few session
-    /// tickets is not one to go on with.
+    /// Takes in what has arrived, without waiting.
     fn drain(&mut self) -> io::Result<()> {
-        const READS: usize = 16;
         let connection = &mut self.connection;
-        self.lower.without_waiting(&mut |mut lower| {
-            for _ in 0..READS {
-                match connection.read_tls(&mut lower) {
-                    Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                    Ok(_) => connection.process_new_packets().map_err(io::Error::other)?,
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                    Err(error) => return Err(error),
-                };
-            }
-            Err(io::Error::other("the server does not stop talking"))
-        })
+        self.lower.without_waiting(&mut |lower| take_in(connection, lower))
     }
+}
+
+/// Reads until there is nothing more for now. A server that has more to say than a few session tickets
+/// is not one to go on with.
+fn take_in(connection: &mut ClientConnection, mut lower: &mut dyn Read) -> io::Result<()> {
+    const READS: usize = 16;
+    for _ in 0..READS {
+        match connection.read_tls(&mut lower) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) => connection.process_new_packets().map_err(io::Error::other)?,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) => return Err(error),
+        };
+    }
+    Err(io::Error::other("the server does not stop talking"))
 }
 
 /// The lower stream with the bounds of one call, as rustls wants it.
@@ -219,5 +218,51 @@ impl Write for Lower<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Trust;
+
+    fn connection() -> ClientConnection {
+        let config = tls::client_config(&Trust::Insecure, None).unwrap();
+        ClientConnection::new(Arc::new(config), "a.example".try_into().unwrap()).unwrap()
+    }
+
+    /// The beginning of a record that is as long as a record can be, in reads of one byte each.
+    struct Drip {
+        reads: usize,
+        most: usize,
+    }
+
+    impl Read for Drip {
+        fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+            const HEAD: [u8; 5] = [22, 3, 3, 0x40, 0];
+            if self.reads == self.most {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            buf[0] = HEAD.get(self.reads).copied().unwrap_or(0);
+            self.reads += 1;
+            Ok(1)
+        }
+    }
+
+    #[test]
+    fn a_server_that_never_stops_talking_is_not_listened_to_for_ever() {
+        let mut server = Drip { reads: 0, most: 10_000 };
+        let error = take_in(&mut connection(), &mut server).unwrap_err();
+        assert_eq!(error.to_string(), "the server does not stop talking");
+        assert_eq!(server.reads, 16);
+    }
+
+    #[test]
+    fn a_server_that_has_said_little_or_nothing_may_be_gone_on_with_unless_it_is_gone() {
+        for most in [0, 9] {
+            assert!(take_in(&mut connection(), &mut Drip { reads: 0, most }).is_ok());
+        }
+        let gone = take_in(&mut connection(), &mut io::empty()).unwrap_err();
+        assert_eq!(gone.kind(), io::ErrorKind::UnexpectedEof);
     }
 }

@@ -81,9 +81,7 @@ fn roots_of(trust: &Trust) -> Result<Option<RootCertStore>> {
         Trust::System => system_roots(),
         Trust::Pem(pem) => roots(pem, "certificate-authority-data")?,
         Trust::File(path) => {
-            let unreadable = |error: io::Error| {
-                ConfigError::new("certificate-authority", "cannot be read").with_source(error)
-            };
+            let unreadable = |e| ConfigError::unreadable("certificate-authority", &e);
             let pem = std::fs::read(path).map_err(|e| unreadable(e).in_file(path))?;
             roots(&pem, "certificate-authority").map_err(|e| e.in_file(path))?
         }
@@ -98,9 +96,7 @@ fn certificates(
     match all {
         Ok(all) if !all.is_empty() => Ok(all),
         Ok(_) => Err(ConfigError::new(field, "has no certificate in PEM form")),
-        Err(error) => {
-            Err(ConfigError::new(field, "is not valid PEM").with_source(error.to_string()))
-        }
+        Err(error) => Err(ConfigError::new(field, format!("is not valid PEM: {error}"))),
     }
 }
 
@@ -130,7 +126,7 @@ pub(super) fn handshake_failure(name: &str, error: io::Error) -> TransportError 
     }
     match error.downcast::<rustls::Error>() {
         Ok(error) => failure(name, error),
-        Err(error) => TransportError::io(Phase::Tls, format!("{name}: {error}"), error),
+        Err(error) => TransportError::io(Phase::Tls, format!("{name}: {error}"), error.kind()),
     }
 }
 
@@ -158,11 +154,11 @@ pub(super) fn failure(name: &str, error: rustls::Error) -> TransportError {
                 "the server's certificate is not valid for this name, only for {}",
                 presented.join(", ")
             ),
-            other => format!("the server's certificate was refused: {other}"),
+            _ => "the server's certificate was refused".to_owned(),
         },
         E::AlertReceived(alert) => format!("the server refused: {alert:?}"),
         E::InvalidMessage(_) => "what answers there does not speak TLS".to_owned(),
-        other => other.to_string(),
+        other => return TransportError::new(Phase::Tls, format!("{name}: {other}")),
     };
     TransportError::new(Phase::Tls, format!("{name}: {text}")).with_source(error)
 }

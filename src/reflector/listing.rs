@@ -1,0 +1,119 @@
+//! Lists, page by page.
+
+use std::time::Instant;
+
+use super::{
+    ListTarget, PAGE, Reflector,
+    next::{Next, Stage},
+};
+use crate::{
+    client::{ListMeta, ListOptions},
+    error::Result,
+    object::Object,
+    stop::StopToken,
+};
+
+impl<K: 'static> Reflector<K> {
+    pub(super) fn list(&self, stop: &StopToken) -> Result<()> {
+        self.progress.listing();
+        let version = self.list_version();
+        let limit = self.page_limit(&version);
+        let Err(error) = self.list_from(&version, limit, stop) else { return Ok(()) };
+        if self.next(Stage::List, &error) != Next::WithoutVersion {
+            return Err(error);
+        }
+        self.state.lock().version_lost = true;
+        self.list_from("", limit, stop).inspect_err(|error| {
+            if !error.is_stopped() {
+                self.report(error);
+            }
+        })
+    }
+
+    /// Lists all pages into the target.
+    fn list_from(&self, version: &str, limit: Option<u32>, stop: &StopToken) -> Result<()> {
+        let first = ListOptions {
+            resource_version: Some(version.to_owned()).filter(|version| !version.is_empty()),
+            limit,
+            ..ListOptions::new()
+        };
+        let mut options = first.clone();
+        let mut target = self.target.begin_list();
+        let mut first_version = None;
+        let mut pages = 0;
+        loop {
+            let page = self.list_page(&options, &mut *target, stop);
+            let ListMeta { resource_version, continue_token, remaining_item_count } = match page {
+                // The rest of the list is not to be had any more: take all of it at once.
+                Err(error) if pages > 0 && error.is_expired() && options.limit.is_some() => {
+                    log::debug!("reflector {}: list expired: {error}", self.options.name);
+                    options = ListOptions { limit: None, ..first.clone() };
+                    target = self.target.begin_list();
+                    first_version = None;
+                    self.progress.listing();
+                    continue;
+                }
+                page => page?,
+            };
+            let first_version = first_version.get_or_insert(resource_version);
+            if continue_token.is_empty() {
+                if pages > 0 && version == "0" {
+                    self.state.lock().paginated = true;
+                }
+                self.complete(target, first_version);
+                return Ok(());
+            }
+            pages += 1;
+            self.progress.remaining(remaining_item_count);
+            // A token has its state in it, and servers refuse to be told twice.
+            options.resource_version = None;
+            options.continue_token = Some(continue_token);
+        }
+    }
+
+    fn list_page(
+        &self,
+        options: &ListOptions,
+        target: &mut (dyn ListTarget<Object<K>> + '_),
+        stop: &StopToken,
+    ) -> Result<ListMeta> {
+        let _turn = self.member.list_turn(stop)?;
+        self.heard(self.source.list(options, stop, &mut |object| {
+            self.progress.received(Instant::now());
+            if let Err(error) = object.and_then(|object| target.item(object)) {
+                self.pass_over(&error);
+            }
+        }))
+    }
+
+    /// The whole list is there: only now does it count.
+    pub(super) fn complete(
+        &self,
+        target: Box<dyn ListTarget<Object<K>> + '_>,
+        resource_version: &str,
+    ) {
+        target.finish(resource_version);
+        self.progress.listed(Instant::now(), resource_version);
+        self.state.lock().version_lost = false;
+    }
+
+    fn list_version(&self) -> String {
+        if self.state.lock().version_lost {
+            return String::new();
+        }
+        match self.progress.resource_version() {
+            version if version.is_empty() => "0".to_owned(),
+            version => version,
+        }
+    }
+
+    /// With a limit, a list from a version means that very version; without, that one or a newer.
+    fn page_limit(&self, version: &str) -> Option<u32> {
+        let paginated = self.state.lock().paginated;
+        match self.options.page_size {
+            Some(size) => Some(size),
+            None if paginated || matches!(version, "" | "0") => Some(PAGE),
+            None => None,
+        }
+    }
+}

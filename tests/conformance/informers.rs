@@ -1,0 +1,157 @@
+//! Informers: the cache is as the server is, and handlers hear of every change.
+
+use std::sync::mpsc;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kinformer::{
+    DynamicObject, Event, ListOptions, ListWatch, Object, PartialObjectMetadata, Patch,
+    SharedInformer, SharedInformerBuilder, cache::Deleted, labels,
+};
+use serde_json::json;
+
+use crate::server::{LIMIT, Scope, wait_until};
+
+#[test]
+fn handlers_hear_of_what_is_there_and_of_every_change() {
+    for streamed in [true, false] {
+        let scope = Scope::new();
+        scope.put("a", "1");
+        let informer = mine(&scope).streamed_lists(streamed).build().unwrap();
+        let (send, events) = mpsc::channel();
+        informer.on_event(move |event| drop(send.send(text(&event)))).unwrap();
+        informer.start().unwrap();
+        informer.wait_for_sync(LIMIT).unwrap();
+        scope.put("b", "1");
+        scope.put("a", "2");
+        scope.maps().delete("b").unwrap();
+        let heard: Vec<_> = (0..4).map(|_| events.recv_timeout(LIMIT).unwrap()).collect();
+        assert_eq!(heard, ["+a 1 initial", "+b 1", "~a 1>2", "-b 1"], "streamed: {streamed}");
+        assert_eq!(informer.status().lists, 1, "{:?}", informer.status());
+    }
+}
+
+#[test]
+fn the_cache_equals_a_list_for_typed_dynamic_and_metadata_informers() {
+    let scope = Scope::new();
+    for n in 0..20 {
+        scope.put(&format!("m{n}"), "1");
+    }
+    let typed = started(mine(&scope));
+    let resource = kinformer::ApiResource::of::<ConfigMap>();
+    let dynamic = started(SharedInformer::builder(ListWatch::<DynamicObject>::of_resource(
+        &scope.client,
+        &resource,
+        Some(&scope.name),
+    )));
+    let metadata = scope.client.metadata::<ConfigMap>().namespace(&scope.name);
+    let metadata: SharedInformer<PartialObjectMetadata> =
+        started(SharedInformer::builder(ListWatch::from_api(metadata)));
+    for n in 0..10 {
+        scope.put(&format!("m{n}"), "2");
+    }
+    scope.maps().delete("m19").unwrap();
+    let last = scope.put("m0", "3");
+    let listed = scope.maps().list(&ListOptions::new()).unwrap();
+    typed.wait_for_resource_version(&last, LIMIT).unwrap();
+    dynamic.wait_for_resource_version(&last, LIMIT).unwrap();
+    metadata.wait_for_resource_version(&last, LIMIT).unwrap();
+    let expected = sorted(&listed.items, |_| true);
+    assert_eq!(sorted(&dynamic.store().list(), |_| true), expected);
+    assert_eq!(sorted(&metadata.store().list(), |_| true), expected);
+    let labelled = sorted(&listed.items, |object| object.labels().contains_key("app"));
+    assert_eq!(sorted(&typed.store().list(), |_| true), labelled);
+    assert_eq!(labelled.len(), 19);
+    let cached = typed.lister().namespace(&scope.name).get("m0").unwrap();
+    assert_eq!(cached.get().unwrap().data.as_ref().unwrap()["value"], "3");
+    assert_eq!((cached.api_version(), cached.kind()), ("v1", "ConfigMap"));
+}
+
+#[test]
+fn what_was_written_can_be_read_after_waiting_for_its_version() {
+    let scope = Scope::new();
+    let informer = started(mine(&scope));
+    for n in 0..50 {
+        let version = scope.put("a", &n.to_string());
+        informer.wait_for_resource_version(&version, LIMIT).unwrap();
+        let cached = informer.lister().namespace(&scope.name).get("a").unwrap();
+        assert_eq!(cached.get().unwrap().data.as_ref().unwrap()["value"], n.to_string());
+    }
+}
+
+#[test]
+fn an_object_that_ceases_to_match_leaves_the_cache() {
+    let scope = Scope::new();
+    scope.put("a", "1");
+    let informer = started(mine(&scope));
+    let (send, events) = mpsc::channel();
+    informer.on_event(move |event| drop(send.send(text(&event)))).unwrap();
+    assert_eq!(events.recv_timeout(LIMIT).unwrap(), "+a 1 initial");
+    let unlabelled = Patch::Merge(json!({"metadata": {"labels": null}}));
+    scope.maps().patch("a", &unlabelled).unwrap();
+    assert_eq!(events.recv_timeout(LIMIT).unwrap(), "-a 1");
+    assert!(informer.store().is_empty());
+    scope.put("a", "2");
+    assert_eq!(events.recv_timeout(LIMIT).unwrap(), "+a 2");
+}
+
+#[test]
+fn a_watch_that_the_server_ends_is_opened_again_without_a_list() {
+    let scope = Scope::new();
+    let source = ListWatch::<ConfigMap>::from_client(&scope.client, Some(&scope.name));
+    let source = source.tweak(|options| options.timeout_seconds = Some(2));
+    let informer = started(SharedInformer::builder(source).streamed_lists(false));
+    wait_until("three watches", || informer.status().watches >= 3);
+    let version = scope.put("a", "1");
+    informer.wait_for_resource_version(&version, LIMIT).unwrap();
+    assert_eq!(informer.status().lists, 1);
+}
+
+#[test]
+fn a_late_handler_hears_of_everything_that_is_there() {
+    let scope = Scope::new();
+    for n in 0..5 {
+        scope.put(&format!("m{n}"), "1");
+    }
+    let informer = started(mine(&scope));
+    let (send, events) = mpsc::channel();
+    let registration = informer.on_event(move |event| drop(send.send(text(&event)))).unwrap();
+    let mut heard: Vec<_> = (0..5).map(|_| events.recv_timeout(LIMIT).unwrap()).collect();
+    heard.sort();
+    assert_eq!(heard[4], "+m4 1 initial");
+    wait_until("the handler has synced", || registration.has_synced());
+}
+
+/// Of the ConfigMaps with a label `app`: a real cluster puts some of its own into every namespace.
+fn mine(scope: &Scope) -> SharedInformerBuilder<ConfigMap> {
+    let source = ListWatch::<ConfigMap>::from_client(&scope.client, Some(&scope.name));
+    SharedInformer::builder(source.tweak(|options| options.labels = labels::parse("app").unwrap()))
+}
+
+fn started<K: 'static>(builder: SharedInformerBuilder<K>) -> SharedInformer<K> {
+    let informer = builder.build().unwrap();
+    informer.start().unwrap();
+    informer.wait_for_sync(LIMIT).unwrap();
+    informer
+}
+
+fn text(event: &Event<ConfigMap>) -> String {
+    let value =
+        |object: &Object<ConfigMap>| object.get().unwrap().data.as_ref().unwrap()["value"].clone();
+    match event {
+        Event::Added { object, initial } => {
+            let initial = if *initial { " initial" } else { "" };
+            format!("+{} {}{initial}", object.name(), value(object))
+        }
+        Event::Updated { old, new } => format!("~{} {}>{}", new.name(), value(old), value(new)),
+        Event::Deleted(Deleted::Known(object)) => format!("-{} {}", object.name(), value(object)),
+        other => other.to_string(),
+    }
+}
+
+fn sorted<K>(objects: &[Object<K>], wanted: impl Fn(&Object<K>) -> bool) -> Vec<String> {
+    let objects = objects.iter().filter(|object| wanted(object));
+    let mut texts: Vec<_> =
+        objects.map(|object| format!("{} {}", object.key(), object.resource_version())).collect();
+    texts.sort();
+    texts
+}

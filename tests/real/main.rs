@@ -1,0 +1,10 @@
+//! What only a kube-apiserver can show: `tests/real/run` builds one and runs this.
+
+#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
+
+mod access;
+mod chaos;
+mod cluster;
+mod history;
+mod outages;
+mod overload;
