@@ -73,7 +73,7 @@ fn main() -> common::Result {
     factory.start()?;
 
     let title = format!("{resource}{selection} at {}", client.config().server());
-    let mut screen = Screen::new(title, is_terminal);
+    let screen = Screen::new(title, is_terminal);
     let (ending, never) = (Instant::now().checked_add(limit), StopToken::new());
     while ending.is_none_or(|ending| Instant::now() < ending) {
         let _ = never.wait_timeout(REFRESH);
@@ -99,7 +99,7 @@ fn describe(
         },
         ref doing => format!("{doing:?}, {} objects", thousands(status.objects as u64)),
     };
-    let age = status.last_event_age.map_or("never".into(), |age| format!("{:.1?} ago", age));
+    let age = status.last_event_age.map_or("never".into(), |age| format!("{age:.1?} ago"));
     let rate = seen.rate(Instant::now());
     let waiting: usize = status.handlers.iter().map(|handler| handler.pending).sum();
     let queued = status.queued;

@@ -27,7 +27,7 @@ impl Screen {
         Self { title, is_terminal }
     }
 
-    pub(crate) fn draw(&mut self, line: &str, seen: &Seen, objects: &[Object]) {
+    pub(crate) fn draw(&self, line: &str, seen: &Seen, objects: &[Object]) {
         if !self.is_terminal {
             println!("{line}");
             return;
