@@ -19,7 +19,7 @@ fn main() -> common::Result {
     if let Some(server) = &cluster.embedded {
         server.create_sample_pods(PODS)?;
     }
-    let factory = SharedInformerFactory::new(cluster.client.clone());
+    let factory = SharedInformerFactory::new(cluster.client);
     let deployments = factory.apps().v1().deployments();
     factory.start()?;
     factory.wait_for_cache_sync(LIMIT)?;
