@@ -1,7 +1,7 @@
 //! Deletions: finalizers, preconditions, propagation, collections, evictions.
 
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
-use kinformer::{DeleteOptions, Deletion, ListOptions, Patch, PropagationPolicy, labels};
+use kinformer::{DeleteOptions, Deletion, ListOptions, Object, Patch, PropagationPolicy, labels};
 use serde_json::json;
 
 use crate::server::{Scope, config_map, deployment, pod_spec};
@@ -63,7 +63,7 @@ fn a_collection_is_deleted_by_selector() {
     let some = ListOptions::new().labels(labels::parse("app in (a, c)").unwrap());
     scope.maps().delete_collection(&DeleteOptions::new(), &some).unwrap();
     let left = scope.maps().list(&ListOptions::new()).unwrap();
-    let names = left.items.iter().map(|object| object.name()).filter(|name| name.len() == 1);
+    let names = left.items.iter().map(Object::name).filter(|name| name.len() == 1);
     assert_eq!(names.collect::<Vec<_>>(), ["b"]);
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use kinformer::{ListOptions, ResourceVersionMatch, fields, labels};
+use kinformer::{ListOptions, Object, ResourceVersionMatch, fields, labels};
 use serde_json::json;
 
 use crate::server::{Scope, pod_spec};
@@ -112,7 +112,7 @@ fn labels_and_fields_select() {
     }
     let by_labels = |text: &str| {
         let options = ListOptions::new().labels(labels::parse(text).unwrap());
-        joined(pods.list(&options).unwrap().items.iter().map(|pod| pod.name()))
+        joined(pods.list(&options).unwrap().items.iter().map(Object::name))
     };
     assert_eq!(by_labels("app=x"), "a c");
     assert_eq!(by_labels("app!=x"), "b d");
@@ -123,7 +123,7 @@ fn labels_and_fields_select() {
     assert_eq!(by_labels("app=x, !only-a"), "c");
     let by_fields = |text: &str| {
         let options = ListOptions::new().fields(fields::parse(text).unwrap());
-        joined(pods.list(&options).unwrap().items.iter().map(|pod| pod.name()))
+        joined(pods.list(&options).unwrap().items.iter().map(Object::name))
     };
     assert_eq!(by_fields("metadata.name=b"), "b");
     assert_eq!(by_fields("spec.nodeName=n1"), "a b");
