@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    ApiResource, DynamicObject, Object, OwnerReference, PartialObjectMetadata, WatchEvent,
+    ApiResource, DynamicObject, Object, PartialObjectMetadata, WatchEvent,
     client::fuzzing::{cut_list, parse_frame},
     json::stream::JsonStream,
     object::Origin,
@@ -124,8 +124,10 @@ fn check_metadata(object: &Object<DynamicObject>, expected: &Value) {
             pairs.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
         assert_eq!(found, pairs.collect(), "{field}");
     }
-    let owners = serde_json::from_value::<Vec<OwnerReference>>(expected["ownerReferences"].clone());
-    assert_eq!(object.owner_references(), owners.unwrap_or_default());
+    // A tree of values hides duplicates, which these refuse.
+    if let Ok(typed) = object.cast::<PartialObjectMetadata>().decode() {
+        assert_eq!(object.owner_references(), typed.metadata.owner_references);
+    }
 }
 
 fn origin() -> Arc<Origin> {
