@@ -238,13 +238,13 @@ mod tests {
     fn hashes_of_similar_keys_differ_and_depend_on_the_seed() {
         let table = KeyTable::new();
         let mut hashes: Vec<_> =
-            (0..100_000).map(|n| table.hash(&format!("default/web-{n}")).0).collect();
-        hashes.extend((0..40).map(|n| table.hash(&"x".repeat(n)).0));
+            (0..100_000).map(|n| table.hash(format!("default/web-{n}")).0).collect();
+        hashes.extend((0..40).map(|n| table.hash("x".repeat(n)).0));
         hashes.sort_unstable();
         hashes.dedup();
         assert!(hashes.len() > 100_000, "{} different of 100,040", hashes.len());
         let other = KeyTable::new();
-        let same = (0..1000).filter(|n| table.hash(&n.to_string()) == other.hash(&n.to_string()));
+        let same = (0..1000).filter(|n| table.hash(n.to_string()) == other.hash(n.to_string()));
         assert!(same.count() < 10);
     }
 }
