@@ -63,12 +63,21 @@ impl<T: Clone> ThreadSafeStore<T> {
     #[doc(alias = "Add")]
     #[doc(alias = "Update")]
     pub fn insert(&self, key: ObjectKey, object: T) -> Option<T> {
-        let mut prepared = self.prepare(key, object);
         loop {
-            match self.commit(prepared) {
-                Ok(old) => return old,
-                Err(Outdated(key, object)) => prepared = self.prepare(key, object),
+            let indexers = self.state.read().indexers.clone();
+            // The user's code, without any lock.
+            let values = indexers.values(&object);
+            let mut state = self.state.write();
+            if !Arc::ptr_eq(&indexers, &state.indexers) {
+                continue;
             }
+            self.set_resource_version(&mut state, &object);
+            let slot = state.place(&key, &values);
+            drop(values);
+            let old = state.fill(slot, key, object);
+            drop(state);
+            // What it frees, it frees without the lock.
+            return old;
         }
     }
 
@@ -86,13 +95,8 @@ impl<T: Clone> ThreadSafeStore<T> {
         if !Arc::ptr_eq(&indexers, &state.indexers) {
             return Err(Outdated(key, object));
         }
-        if let Some(version) = self.options.resource_version {
-            state.set_resource_version(version(&object));
-        }
-        let old = state.put(key, object, &values);
-        drop(state);
-        // What it frees, it frees without the lock.
-        Ok(old)
+        self.set_resource_version(&mut state, &object);
+        Ok(state.put(key, object, &values))
     }
 
     /// Removes the object of this key, and gives it back.
@@ -105,10 +109,14 @@ impl<T: Clone> ThreadSafeStore<T> {
     #[doc(alias = "DeleteWithObject")]
     pub fn remove_with(&self, key: &str, last: &T) -> Option<T> {
         let mut state = self.state.write();
-        if let Some(version) = self.options.resource_version {
-            state.set_resource_version(version(last));
-        }
+        self.set_resource_version(&mut state, last);
         state.remove(key)
+    }
+
+    fn set_resource_version(&self, state: &mut State<T>, object: &T) {
+        if let Some(version) = self.options.resource_version {
+            state.set_resource_version(version(object));
+        }
     }
 
     /// Replaces everything in one step. Of objects with the same key the last counts.

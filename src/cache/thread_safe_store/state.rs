@@ -70,8 +70,20 @@ impl<T> State<T> {
 
     /// Stores an object with its values in all indices; gives back the one it replaces.
     pub(super) fn put(&mut self, key: ObjectKey, object: T, values: &[Values<'_>]) -> Option<T> {
-        let slot = self.slot_for(&key);
+        let slot = self.place(&key, values);
+        self.fill(slot, key, object)
+    }
+
+    /// The part of [`put`](Self::put) that wants the values: the slot for the object, which is in the
+    /// indices already.
+    pub(super) fn place(&mut self, key: &ObjectKey, values: &[Values<'_>]) -> u32 {
+        let slot = self.slot_for(key);
         self.reindex(slot, values);
+        slot
+    }
+
+    /// The part that wants the object.
+    pub(super) fn fill(&mut self, slot: u32, key: ObjectKey, object: T) -> Option<T> {
         self.has_key = self.has_key.filter(|has_key| has_key(&object, key.as_str().as_bytes()));
         let details = &mut self.details[slot as usize];
         details.key = Some(key);
