@@ -196,11 +196,18 @@ impl Source {
 
     /// The same without a word to those who watch.
     pub(crate) fn put_unseen(&self, name: &str, value: &str) {
+        self.await_watch();
         self.change(name, Some(value), false);
     }
 
     pub(crate) fn delete_unseen(&self, name: &str) {
+        self.await_watch();
         self.change(name, None, false);
+    }
+
+    /// A watch that is opened later would tell what happened since the list.
+    fn await_watch(&self) {
+        wait_until("a watch", || self.lists() == 0 || !self.0.state.lock().watches.is_empty());
     }
 
     fn change(&self, name: &str, value: Option<&str>, told: bool) -> String {
