@@ -1,6 +1,6 @@
 //! From the text that arrived to the text that is kept.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use smallvec::SmallVec;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::Found,
-    json::scan::{Member, Members, skip_white_space, unescape, value_end},
+    json::scan::{Member, Members, skip_white_space, string_end, unescape, value_end},
 };
 
 const NOT_AN_OBJECT: &str = "not a JSON object";
@@ -177,10 +177,20 @@ pub(super) fn member(key: &str, value: &str) -> String {
     format!("\"{key}\":{},", serde_json::Value::from(value))
 }
 
-/// The same JSON with only the escapes that it needs.
+/// The same JSON with only the escapes that its strings need; the rest stays as it was written.
 fn without_escapes(text: &[u8]) -> Option<Vec<u8>> {
-    let tree: serde_json::Value = serde_json::from_slice(text).ok()?;
-    serde_json::to_vec(&tree).ok()
+    let mut plain = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(start) = memchr::memchr(b'"', &text[at..]).map(|found| at + found) {
+        plain.extend_from_slice(&text[at..start]);
+        at = string_end(text, start).ok()?;
+        match unescape(&text[start..at]).ok()? {
+            Cow::Borrowed(_) => plain.extend_from_slice(&text[start..at]),
+            Cow::Owned(string) => serde_json::to_writer(&mut plain, &string).ok()?,
+        }
+    }
+    plain.extend_from_slice(&text[at..]);
+    Some(plain)
 }
 
 #[cfg(test)]
@@ -247,6 +257,15 @@ mod tests {
         ] {
             assert_eq!(pruned(&format!("{head}{json}"), paths), format!("{head}{expected}"));
         }
+    }
+
+    #[test]
+    fn a_name_with_escapes_leaves_the_rest_as_it_was_written() {
+        let json = r#"{"kind":"Pod","apiVersion":"v1","z":[0.10000000000000000555,1e400],
+            "metadata":{"n\u0061me":"\u0061"},"a":"\u00e4\"\/"}"#;
+        let expected = r#"{"kind":"Pod","apiVersion":"v1","z":[0.10000000000000000555,1e400],
+            "metadata":{"name":"a"},"a":"ä\"/"}"#;
+        assert_eq!(pruned(json, &[]), expected);
     }
 
     #[test]
