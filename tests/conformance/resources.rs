@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kinformer::{DynamicObject, ListOptions, ListWatch, SharedInformer};
+use kinformer::{DynamicObject, ListOptions, ListWatch, SharedInformer, kinds};
 
 use crate::server::{LIMIT, client};
 
@@ -19,6 +19,25 @@ fn discovery_knows_the_built_in_resources() {
     assert!(!discovery.find_resource("nodes").unwrap().resource.is_namespaced());
     let error = discovery.find_resource("nonsense").unwrap_err();
     assert!(error.to_string().contains("nonsense"), "{error}");
+}
+
+/// A server may be older than the table, and may not serve what is in alpha.
+#[test]
+fn the_table_of_kinds_says_what_the_server_says() {
+    let served = client().discovery().resources().unwrap();
+    let mut compared = 0;
+    for kind in kinds::all() {
+        let resource = kind.resource();
+        let Some(found) = served.iter().find(|found| found.resource.gvr() == resource.gvr()) else {
+            continue;
+        };
+        assert_eq!(found.resource, resource);
+        assert!(found.supports(&["list"]), "{resource}");
+        assert_eq!(found.supports(&["watch"]), kind.is_watchable(), "{resource}");
+        compared += 1;
+    }
+    assert!(compared >= 55, "{compared}");
+    println!("{compared} kinds compared");
 }
 
 #[test]
