@@ -4,7 +4,9 @@
 //! 2. An informer that was stopped keeps its memory until the program ends. Here it gives it back, and
 //!    the others go on.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod heap;
 
 use std::{fs, time::Duration};
 
@@ -63,14 +65,17 @@ fn unlabelled<K: 'static>(informer: &SharedInformer<K>) -> usize {
     all.iter().filter(|object| object.kind().is_empty() || object.api_version().is_empty()).count()
 }
 
-/// Prints, and gives, how many megabytes the process has in memory.
+/// Prints what there is, and gives how many megabytes are in use.
 fn report(when: &str, cached: usize) -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let field = |name| status.lines().find_map(|line| line.strip_prefix(name));
     let number =
         |name| field(name).and_then(|line: &str| line.split_whitespace().next()?.parse().ok());
-    let megabytes = number("VmRSS:").unwrap_or(0_usize) / 1024;
+    let (used, resident) = (heap::megabytes(), number("VmRSS:").unwrap_or(0_usize) / 1024);
     let threads = number("Threads:").unwrap_or(0);
-    println!("{when:>6}: {cached:>6} pods cached, {megabytes:>5} MB, {threads:>3} threads");
-    megabytes
+    println!(
+        "{when:>6}: {cached:>6} pods cached, {used:>4} MB in use, {resident:>4} MB resident, \
+         {threads:>3} threads"
+    );
+    used
 }
