@@ -375,7 +375,9 @@ impl Shared {
 
     /// Keeps an informer that was made without the lock, unless somebody else was faster.
     fn keep(&self, key: Key, made: SharedInformer, held: Held) -> SharedInformer {
-        let kept = self.registry.lock().keep(key, made.clone(), held);
+        let mut replaced = None;
+        let kept = self.registry.lock().keep(key, made.clone(), held, &mut replaced);
+        drop(replaced);
         kept.unwrap_or_else(|| {
             made.stop();
             made

@@ -62,19 +62,22 @@ impl Registry {
     pub(super) fn hold(&mut self, key: &Key, held: Held) -> Option<SharedInformer> {
         let closed = self.closed;
         let entry = self.entries.iter_mut().find(|entry| entry.key == *key)?;
-        if entry.informer.is_stopped() && !closed {
+        if entry.informer.is_ending() && !closed {
             return None;
         }
         entry.hold(held);
         Some(entry.informer.clone())
     }
 
-    /// Keeps an informer, or gives the one that is there; `None` if nothing is kept any more.
+    /// Keeps an informer, or gives the one that is there; `None` if nothing is kept any more. One that it
+    /// takes the place of goes to `replaced`: the end of an informer may wait for handlers, and they for
+    /// this registry.
     pub(super) fn keep(
         &mut self,
         key: Key,
         made: SharedInformer,
         held: Held,
+        replaced: &mut Option<SharedInformer>,
     ) -> Option<SharedInformer> {
         if let Some(known) = self.hold(&key, held) {
             return Some(known);
@@ -85,7 +88,7 @@ impl Registry {
         let mut entry = Entry { key, informer: made.clone(), by_factory: false, leases: 0 };
         entry.hold(held);
         match self.entries.iter_mut().find(|known| known.key == entry.key) {
-            Some(stopped) => *stopped = entry,
+            Some(stopped) => *replaced = Some(std::mem::replace(stopped, entry).informer),
             None => self.entries.push(entry),
         }
         Some(made)

@@ -358,6 +358,11 @@ impl<K: 'static> SharedInformer<K> {
         self.core().state().is_over()
     }
 
+    /// Whether it has been told to stop, whether or not it has done so.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.core().stop.is_stopped() || self.is_stopped()
+    }
+
     /// Where a watch would go on from; empty before the first list.
     #[must_use]
     pub fn last_sync_resource_version(&self) -> String {

@@ -214,6 +214,10 @@ impl Activity {
         self.watches += other.watches;
         self.events += other.events;
         self.all_failures += other.all_failures;
+        self.passed_over += other.passed_over;
+        if other.last_passed_over.is_some() {
+            self.last_passed_over.clone_from(&other.last_passed_over);
+        }
     }
 }
 

@@ -172,6 +172,38 @@ fn one_that_was_stopped_by_itself_is_made_anew_when_asked_for() {
     assert_eq!((keys(&first), keys(&second)), (keys(&second), vec!["default/a".to_owned()]));
 }
 
+/// The end of an informer waits for its handlers, and this one asks the factory for something.
+#[test]
+fn one_whose_handler_still_runs_is_replaced_without_locking_the_handler_out() {
+    let server = server();
+    put(&server, "default", "a");
+    let factory = factory(&server);
+    let (send, told) = crossbeam_channel::unbounded();
+    let (handle, informer) = (factory.handle(), factory.informer::<ConfigMap>());
+    let weak = informer.downgrade();
+    informer
+        .on_event(move |_| {
+            weak.upgrade().unwrap().stop();
+            send.send("stopped").unwrap();
+            for _ in 0..300 {
+                drop(handle.upgrade());
+                let _ = StopToken::new().wait_timeout(Duration::from_millis(1));
+            }
+            send.send("over").unwrap();
+        })
+        .unwrap();
+    drop(informer);
+    factory.start().unwrap();
+    assert_eq!(told.recv_timeout(LIMIT).unwrap(), "stopped");
+    let (asked, got) = crossbeam_channel::unbounded();
+    std::thread::spawn(move || {
+        let informer = factory.informer::<ConfigMap>();
+        asked.send(informer.is_stopped()).unwrap();
+    });
+    assert_eq!(told.recv_timeout(LIMIT).unwrap(), "over");
+    assert!(!got.recv_timeout(LIMIT).unwrap());
+}
+
 #[test]
 fn several_clusters_are_told_apart() {
     let servers: [ApiServer; 2] = std::array::from_fn(|_| server());
