@@ -38,6 +38,8 @@ fn every_counter_can_be_visited_and_reads_as_prometheus_text() {
     sync(&factory);
     put(&server, "default", "b");
     wait_until("two panics", || maps.status().handlers[1].panics == 2);
+    // It is counted after it has been handed on.
+    wait_until("the event is counted", || maps.status().events >= 1);
     let _ = factory.informer::<Secret>();
 
     let mut text = String::new();

@@ -119,7 +119,8 @@ fn no_thread_is_left_behind() {
         let start = Instant::now();
         drop(server);
         assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
-        assert_eq!(api_threads(), 0);
+        // The system may show a thread for a moment after it has been joined.
+        eventually("no thread is left", || api_threads() == 0);
         drop(watches);
     }
     let server = ApiServer::start().unwrap();
