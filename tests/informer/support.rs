@@ -286,11 +286,13 @@ impl ListerWatcher<ConfigMap> for Source {
         // What happened since the list comes first: here, everything that is newer.
         let from = options.resource_version.as_deref().unwrap_or_default();
         let from: u64 = from.parse().unwrap_or_default();
-        for object in state.objects.values() {
-            let object = self.object(object);
-            if object.resource_version().parse::<u64>().unwrap() > from {
-                let _ = send.send(WatchEvent::Modified(object));
-            }
+        let version =
+            |object: &Object<ConfigMap>| object.resource_version().parse::<u64>().unwrap();
+        let mut newer: Vec<_> = state.objects.values().map(|object| self.object(object)).collect();
+        newer.retain(|object| version(object) > from);
+        newer.sort_by_key(version);
+        for object in newer {
+            let _ = send.send(WatchEvent::Modified(object));
         }
         state.watches.push(send);
         Ok(Watch::from_events(watch_of(receive, stop.clone())))
