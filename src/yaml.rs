@@ -366,10 +366,9 @@ impl Mapping {
 
     fn insert(&mut self, key: String, value: Node) -> Result<(), YamlError> {
         match self.index.entry(key.clone()) {
-            Slot::Occupied(known) if known.get().own => Err(YamlError {
-                line: value.line,
-                message: format!("the key {key:?} is there twice").into(),
-            }),
+            Slot::Occupied(known) if known.get().own => {
+                Err(YamlError { line: value.line, message: twice(&key).into() })
+            }
             Slot::Occupied(mut known) => {
                 known.get_mut().own = true;
                 self.entries[known.get().at].value = value;
@@ -410,6 +409,15 @@ impl Mapping {
             }
         }
         Ok(())
+    }
+}
+
+/// Names the key if it looks like the name of a field. Of a broken file, anything may end up as a key.
+fn twice(key: &str) -> String {
+    if key.bytes().all(|byte| byte.is_ascii_alphabetic() || b"-_.".contains(&byte)) {
+        format!("the key {key:?} is there twice")
+    } else {
+        "a key is there twice".to_owned()
     }
 }
 
@@ -557,7 +565,12 @@ mod tests {
     #[test]
     fn a_key_twice_is_an_error_with_its_line() {
         assert_eq!(error("a: 1\nb: 2\na: 3\n"), "line 3: the key \"a\" is there twice");
-        assert_eq!(error("{1: a, '1': b}"), "line 1: the key \"1\" is there twice");
+        assert_eq!(error("{1: a, '1': b}"), "line 1: a key is there twice");
+        assert_eq!(
+            error("t0k3n: 1\nt0k3n: 2\n"),
+            "line 2: a key is there twice",
+            "who knows what it is"
+        );
     }
 
     #[test]

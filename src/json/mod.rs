@@ -1,9 +1,15 @@
 //! Finding one's way in JSON without decoding it.
 //!
 //! Objects are kept as the bytes the server sent ([`crate::Object`]), so most JSON is never decoded:
-//! it is cut out of a stream ([`stream`]) and looked into ([`scan`]).
+//! it is cut out of a stream ([`stream`]), which also finds its parts ([`outline`]), and looked into
+//! ([`scan`], [`pointer`]). Decoding steps over what nobody wants ([`decode`]).
 
+mod block;
+pub(crate) mod decode;
+pub(crate) mod outline;
+pub(crate) mod pointer;
 pub(crate) mod scan;
+pub(crate) mod skips;
 pub(crate) mod stream;
 
 use serde::{Deserialize, Deserializer};

@@ -7,6 +7,8 @@ use std::{borrow::Cow, ops::Range};
 
 use memchr::memchr2;
 
+use super::{outline::Container, skips::Skips};
+
 /// What is a short string.
 const SHORT: usize = 32;
 
@@ -18,9 +20,25 @@ pub(crate) struct Malformed;
 #[derive(Clone, Debug)]
 pub(crate) struct Members<'a> {
     text: &'a [u8],
+    /// The same, if it is known to be one.
+    string: Option<&'a str>,
     /// After the last member, or after the opening brace.
     at: usize,
     state: State,
+    ends: Ends<'a>,
+    /// The number of the next container, if there is an outline.
+    next: usize,
+}
+
+/// Where containers end.
+#[derive(Clone, Copy, Debug)]
+enum Ends<'a> {
+    /// That is still to be found out.
+    Unknown,
+    /// Of all that there are, in order.
+    Outlined(&'a [Container]),
+    /// Of some.
+    Skipped(&'a Skips),
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -37,6 +55,8 @@ pub(crate) struct Member<'a> {
     /// From the opening quote of the key to the end of the value.
     pub(crate) whole: Range<usize>,
     pub(crate) value: Range<usize>,
+    /// How many containers begin before the value, if there is an outline.
+    pub(crate) number: usize,
 }
 
 impl<'a> Members<'a> {
@@ -44,14 +64,33 @@ impl<'a> Members<'a> {
     pub(crate) fn new(text: &'a [u8], at: usize) -> Result<Self, Malformed> {
         let at = skip_white_space(text, at);
         match text.get(at) {
-            Some(b'{') => Ok(Self { text, at: at + 1, state: State::First }),
+            Some(b'{') => {
+                let state = State::First;
+                Ok(Self { text, string: None, at: at + 1, state, ends: Ends::Unknown, next: 0 })
+            }
             _ => Err(Malformed),
         }
     }
 
-    /// Where the object ended; only after the iterator has.
-    pub(crate) fn end(&self) -> Option<usize> {
-        (self.state == State::Over).then_some(self.at)
+    /// The members of the object that is all of `text`.
+    pub(crate) fn of(text: &'a str) -> Result<Self, Malformed> {
+        Ok(Self { string: Some(text), ..Self::new(text.as_bytes(), 0)? })
+    }
+
+    /// The same in a text whose outline is known: `next` is the number of the first container inside.
+    pub(crate) fn outlined(
+        text: &'a [u8],
+        at: usize,
+        outline: &'a [Container],
+        next: usize,
+    ) -> Result<Self, Malformed> {
+        Ok(Self { ends: Ends::Outlined(outline), next, ..Self::new(text, at)? })
+    }
+
+    /// The same in a text of which some parts are known.
+    pub(crate) fn skipping(text: &'a str, at: usize, skips: &'a Skips) -> Result<Self, Malformed> {
+        let members = Self::new(text.as_bytes(), at)?;
+        Ok(Self { string: Some(text), ends: Ends::Skipped(skips), ..members })
     }
 
     fn step(&mut self) -> Result<Option<Member<'a>>, Malformed> {
@@ -68,17 +107,44 @@ impl<'a> Members<'a> {
             (_, State::First) => {}
         }
         let start = at;
-        let key_end = string_end(self.text, start)?;
-        let key = unescape(&self.text[start..key_end])?;
+        let (key_end, has_escapes) = string(self.text, start)?;
+        let key = match self.string {
+            Some(text) if !has_escapes => {
+                Cow::Borrowed(text.get(start + 1..key_end - 1).ok_or(Malformed)?)
+            }
+            _ => unescape(&self.text[start..key_end])?,
+        };
         at = skip_white_space(self.text, key_end);
         if self.text.get(at) != Some(&b':') {
             return Err(Malformed);
         }
         at = skip_white_space(self.text, at + 1);
-        let end = value_end(self.text, at)?;
+        let number = self.next;
+        let end = self.value_end(at)?;
         self.at = end;
         self.state = State::Later;
-        Ok(Some(Member { key, whole: start..end, value: at..end }))
+        Ok(Some(Member { key, whole: start..end, value: at..end, number }))
+    }
+
+    fn value_end(&mut self, at: usize) -> Result<usize, Malformed> {
+        let end = match (self.text.get(at), self.ends) {
+            (Some(b'{' | b'['), Ends::Outlined(outline)) => {
+                let container = outline.get(self.next).ok_or(Malformed)?;
+                self.next = container.next();
+                let Range { start, end } = container.range();
+                if start != at {
+                    return Err(Malformed);
+                }
+                end
+            }
+            (Some(b'{' | b'['), Ends::Skipped(skips)) => match skips.end(at) {
+                Some(end) => end,
+                None => return value_end(self.text, at),
+            },
+            _ => return value_end(self.text, at),
+        };
+        // Nothing that is not JSON may lead out of the text.
+        if end <= self.text.len() { Ok(end) } else { Err(Malformed) }
     }
 }
 
@@ -122,15 +188,21 @@ pub(crate) fn ends_scalar(byte: u8) -> bool {
 
 /// Where the string whose opening quote is at `at` ends, after its closing quote.
 pub(crate) fn string_end(text: &[u8], at: usize) -> Result<usize, Malformed> {
+    string(text, at).map(|(end, _)| end)
+}
+
+/// The same, and whether there are escapes in it.
+fn string(text: &[u8], at: usize) -> Result<(usize, bool), Malformed> {
     if text.get(at) != Some(&b'"') {
         return Err(Malformed);
     }
-    let mut at = at + 1;
+    let (mut at, mut has_escapes) = (at + 1, false);
     loop {
         at += find_quote(text.get(at..).ok_or(Malformed)?).ok_or(Malformed)?;
         if text[at] == b'"' {
-            return Ok(at + 1);
+            return Ok((at + 1, has_escapes));
         }
+        has_escapes = true;
         at += 2;
     }
 }
@@ -181,6 +253,16 @@ fn container_end(text: &[u8], at: usize) -> Result<usize, Malformed> {
     }
 }
 
+/// The text of a JSON string, quotes included, that is part of a text; as [`unescape`].
+pub(crate) fn unescape_str(quoted: &str) -> Result<Cow<'_, str>, Malformed> {
+    match quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(inner) if memchr::memchr(b'\\', inner.as_bytes()).is_none() => {
+            Ok(Cow::Borrowed(inner))
+        }
+        _ => unescape(quoted.as_bytes()),
+    }
+}
+
 /// The text of a JSON string, quotes included; allocates only if there are escapes.
 pub(crate) fn unescape(quoted: &[u8]) -> Result<Cow<'_, str>, Malformed> {
     let [b'"', inner @ .., b'"'] = quoted else { return Err(Malformed) };
@@ -216,15 +298,6 @@ mod tests {
         let expected = expected.map(|(k, v)| (k.to_owned(), v.to_owned()));
         assert_eq!(members(text).unwrap(), expected);
         assert_eq!(members("{}").unwrap(), []);
-    }
-
-    #[test]
-    fn the_end_is_known_after_the_last_member() {
-        let text = br#"{"a":1} rest"#;
-        let mut members = Members::new(text, 0).unwrap();
-        assert_eq!(members.end(), None);
-        assert!(members.next().is_some() && members.next().is_none());
-        assert_eq!(members.end(), Some(7));
     }
 
     #[test]

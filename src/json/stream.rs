@@ -2,10 +2,16 @@
 
 use std::io::{self, Read};
 
-use super::scan::{ends_scalar, find_quote};
+use super::{
+    outline::{Outline, Value},
+    scan::skip_white_space,
+};
 
-/// How much is read at a time, and the space that is kept between values.
+/// How much is read at a time at first, and the space that is kept between values.
 const CHUNK: usize = 16 * 1024;
+
+/// How much is read at a time if there is always more.
+const MAX_CHUNK: usize = 128 * 1024;
 
 /// The largest single value, as client-go's. An API server stores nothing near it.
 const MAX_VALUE: usize = 16 * 1024 * 1024;
@@ -18,19 +24,30 @@ pub(crate) struct JsonStream<R> {
     /// What is in `buffer` and not taken yet.
     start: usize,
     end: usize,
-}
-
-/// Where in a value the scan is, between two reads.
-#[derive(Default)]
-struct Progress {
-    scanned: usize,
-    depth: usize,
-    in_string: bool,
+    /// Of the value that was taken last.
+    outline: Outline,
+    /// Of the value that comes next, as far as it has been looked at.
+    ahead: Outline,
+    /// How long that is, if it is known.
+    ahead_length: Option<usize>,
+    /// How much is read at a time.
+    chunk: usize,
+    last_read: usize,
 }
 
 impl<R: Read> JsonStream<R> {
     pub(crate) fn new(reader: R) -> Self {
-        Self { reader, buffer: Vec::new(), start: 0, end: 0 }
+        Self {
+            reader,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            outline: Outline::default(),
+            ahead: Outline::default(),
+            ahead_length: None,
+            chunk: CHUNK,
+            last_read: 0,
+        }
     }
 
     pub(crate) fn reader(&self) -> &R {
@@ -44,11 +61,8 @@ impl<R: Read> JsonStream<R> {
     /// The next byte that is not white space, left where it is; `None` at the end of the stream.
     pub(crate) fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {
-            while self.start < self.end {
-                match self.buffer[self.start] {
-                    b' ' | b'\n' | b'\r' | b'\t' => self.start += 1,
-                    byte => return Ok(Some(byte)),
-                }
+            if let Some(byte) = self.buffered() {
+                return Ok(Some(byte));
             }
             if self.fill()? == 0 {
                 return Ok(None);
@@ -74,24 +88,10 @@ impl<R: Read> JsonStream<R> {
     /// Takes the next value, as soon as its last byte has arrived.
     ///
     /// A number or a word ends only where the next byte shows it, so it waits for that one.
-    pub(crate) fn take_value(&mut self) -> io::Result<&[u8]> {
+    pub(crate) fn take_value(&mut self) -> io::Result<Value<'_>> {
         let first = self.peek()?.ok_or(io::ErrorKind::UnexpectedEof)?;
-        let mut progress = Progress::default();
         let length = loop {
-            let seen = &self.buffer[self.start..self.end];
-            let found = match first {
-                b'{' | b'[' | b'"' => progress.find_end(seen),
-                b't' | b'f' | b'n' | b'-' | b'0'..=b'9' => progress.find_scalar_end(seen),
-                other => {
-                    let text = format!("{:?} starts no JSON value", other as char);
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, text));
-                }
-            };
-            if found.unwrap_or(progress.scanned) > MAX_VALUE {
-                let text = format!("a JSON value of more than {MAX_VALUE} bytes");
-                return Err(io::Error::new(io::ErrorKind::InvalidData, text));
-            }
-            if let Some(length) = found {
+            if let Some(length) = self.look_ahead(first)? {
                 break length;
             }
             if self.fill()? == 0 {
@@ -100,7 +100,44 @@ impl<R: Read> JsonStream<R> {
         };
         let value = self.start..self.start + length;
         self.start = value.end;
-        Ok(&self.buffer[value])
+        std::mem::swap(&mut self.outline, &mut self.ahead);
+        self.ahead.clear();
+        self.ahead_length = None;
+        Ok(self.outline.value(&self.buffer[value], 0..length))
+    }
+
+    /// Whether the next value, an object, is there already: taking it does not wait.
+    pub(crate) fn has_object(&mut self) -> bool {
+        self.buffered() == Some(b'{') && matches!(self.look_ahead(b'{'), Ok(Some(_)))
+    }
+
+    /// The next byte that is not white space, if it has been read.
+    fn buffered(&mut self) -> Option<u8> {
+        let read = &self.buffer[..self.end];
+        self.start = skip_white_space(read, self.start);
+        read.get(self.start).copied()
+    }
+
+    /// Whether there was so little to read the last time that there is hardly more now.
+    pub(crate) fn has_caught_up(&self) -> bool {
+        self.last_read < CHUNK
+    }
+
+    /// How long the next value is, which begins with `first`, if all of it is there.
+    fn look_ahead(&mut self, first: u8) -> io::Result<Option<usize>> {
+        let seen = &self.buffer[self.start..self.end];
+        let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
+        if self.ahead_length.is_none() {
+            self.ahead_length = match first {
+                b'{' | b'[' | b'"' => self.ahead.find_end(seen),
+                b't' | b'f' | b'n' | b'-' | b'0'..=b'9' => self.ahead.find_scalar_end(seen),
+                other => return Err(invalid(format!("{:?} starts no JSON value", other as char))),
+            };
+        }
+        if self.ahead_length.unwrap_or(self.ahead.scanned()) > MAX_VALUE {
+            return Err(invalid(format!("a JSON value of more than {MAX_VALUE} bytes")));
+        }
+        Ok(self.ahead_length)
     }
 
     /// Reads more, behind what is there; 0 at the end of the stream.
@@ -108,72 +145,28 @@ impl<R: Read> JsonStream<R> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
             // A large object now and then must not hold its space for ever.
-            if self.buffer.len() > 4 * CHUNK {
+            if self.buffer.len() > MAX_CHUNK {
                 self.buffer.truncate(CHUNK);
                 self.buffer.shrink_to_fit();
             }
         }
-        if self.buffer.len() - self.end < CHUNK / 2 {
+        if self.buffer.len() - self.end < self.chunk / 2 {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
-            let wanted = (self.end * 2).max(CHUNK);
+            let wanted = (self.end * 2).max(self.chunk);
             if self.buffer.len() < wanted {
                 self.buffer.resize(wanted, 0);
             }
         }
+        let room = self.buffer.len() - self.end;
         let read = self.reader.read(&mut self.buffer[self.end..])?;
         self.end += read;
-        Ok(read)
-    }
-}
-
-impl Progress {
-    /// The length of the object, array or string at the start of `seen`, if its end is in it.
-    fn find_end(&mut self, seen: &[u8]) -> Option<usize> {
-        let mut at = self.scanned;
-        while at < seen.len() {
-            if self.in_string {
-                let Some(found) = find_quote(&seen[at..]) else {
-                    at = seen.len();
-                    break;
-                };
-                at += found;
-                if seen[at] == b'\\' {
-                    if at + 1 == seen.len() {
-                        // The escaped byte is still to come: look at the backslash again with it.
-                        break;
-                    }
-                    at += 2;
-                    continue;
-                }
-                self.in_string = false;
-                if self.depth == 0 {
-                    return Some(at + 1);
-                }
-            } else {
-                match seen[at] {
-                    b'"' => self.in_string = true,
-                    b'{' | b'[' => self.depth += 1,
-                    b'}' | b']' => {
-                        self.depth = self.depth.saturating_sub(1);
-                        if self.depth == 0 {
-                            return Some(at + 1);
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            at += 1;
+        self.last_read = read;
+        // As much as there was room for: the other side is faster, and may be for long.
+        if read == room {
+            self.chunk = (2 * self.chunk).min(MAX_CHUNK);
         }
-        self.scanned = at;
-        None
-    }
-
-    fn find_scalar_end(&mut self, seen: &[u8]) -> Option<usize> {
-        let found = seen[self.scanned..].iter().position(|&byte| ends_scalar(byte));
-        let end = found.map(|length| self.scanned + length);
-        self.scanned = seen.len();
-        end
+        Ok(read)
     }
 }
 
@@ -197,7 +190,7 @@ mod tests {
         let mut stream = JsonStream::new(Pieces(text.as_bytes(), piece));
         let mut found = Vec::new();
         while stream.peek()?.is_some() {
-            found.push(String::from_utf8(stream.take_value()?.to_vec()).unwrap());
+            found.push(String::from_utf8(stream.take_value()?.bytes().to_vec()).unwrap());
         }
         Ok(found)
     }
@@ -224,7 +217,26 @@ mod tests {
             }
         }
         let mut stream = JsonStream::new(ThenPanic(false));
-        assert_eq!(stream.take_value().unwrap(), b"{\"a\":1}");
+        assert_eq!(stream.take_value().unwrap().bytes(), b"{\"a\":1}");
+    }
+
+    #[test]
+    fn it_is_known_whether_another_object_is_there() {
+        let text = "{\"a\":1}\n{\"b\":[{}]} \n {\"c\"";
+        let mut stream = JsonStream::new(Pieces(text.as_bytes(), text.len()));
+        assert!(!stream.has_object(), "nothing has been read yet");
+        assert_eq!(stream.take_value().unwrap().bytes(), b"{\"a\":1}");
+        assert!(stream.has_object() && stream.has_object());
+        let value = stream.take_value().unwrap();
+        assert_eq!(value.bytes(), b"{\"b\":[{}]}");
+        assert_eq!(value.containers_within().count(), 1, "with its own outline");
+        assert!(!stream.has_object(), "only its beginning is there");
+        for none in ["", " ", "3", "x", "]"] {
+            let text = format!("{{}}{none}");
+            let mut stream = JsonStream::new(Pieces(text.as_bytes(), text.len()));
+            stream.take_value().unwrap();
+            assert!(!stream.has_object(), "{none}");
+        }
     }
 
     #[test]
@@ -244,10 +256,10 @@ mod tests {
         let large = format!("{{\"a\":\"{}\"}}", "x".repeat(1_000_000));
         let text = format!("{large}{{}}");
         let mut stream = JsonStream::new(Pieces(text.as_bytes(), 10_000));
-        assert_eq!(stream.take_value().unwrap(), large.as_bytes());
-        assert_eq!(stream.take_value().unwrap(), b"{}");
+        assert_eq!(stream.take_value().unwrap().bytes(), large.as_bytes());
+        assert_eq!(stream.take_value().unwrap().bytes(), b"{}");
         assert_eq!(stream.peek().unwrap(), None);
-        assert!(stream.buffer.len() <= 4 * CHUNK, "{}", stream.buffer.len());
+        assert!(stream.buffer.len() <= MAX_CHUNK, "{}", stream.buffer.len());
     }
 
     #[test]

@@ -1,17 +1,23 @@
 //! From the text that arrived to the text that is kept.
 
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, mem, ops::Range, str};
 
 use smallvec::SmallVec;
 
 use super::{
     ObjectKey, Origin,
     meta::{Meta, MetaError},
+    patterns::Candidate,
     shape::{Cut, EACH},
+    text::Text,
 };
 use crate::{
     error::Found,
-    json::scan::{Member, Members, skip_white_space, string_end, unescape, value_end},
+    json::{
+        outline::{Outline, Value},
+        scan::{Member, Members, string_end, unescape},
+        skips::Skips,
+    },
 };
 
 const NOT_AN_OBJECT: &str = "not a JSON object";
@@ -19,43 +25,74 @@ const NOT_AN_OBJECT: &str = "not a JSON object";
 /// The ranges that are left out, in order.
 type Cuts = SmallVec<[Range<usize>; 4]>;
 
+/// An object as it is kept.
+pub(super) struct Kept {
+    pub(super) text: Text,
+    pub(super) meta: Meta,
+    /// Of the whole text.
+    pub(super) skips: Skips,
+}
+
 /// The text to keep, and where its metadata is: `apiVersion` and `kind` added where a list left them
 /// out, what the shape leaves out cut out, nothing else changed.
-pub(super) fn normalise(origin: &Origin, json: &[u8]) -> Result<(Box<str>, Meta), &'static str> {
-    let layout = Layout::find(json, &origin.shape.cuts).ok_or(NOT_AN_OBJECT)?;
-    let Some(metadata) = layout.metadata else { return Err("it has no metadata") };
-    let [api_version, kind] = &origin.type_members;
-    let api_version = if layout.has_api_version { "" } else { api_version };
-    let kind = if layout.has_kind { "" } else { kind };
-    let mut text = Vec::with_capacity(1 + api_version.len() + kind.len() + layout.length_kept());
-    text.push(b'{');
-    text.extend_from_slice(api_version.as_bytes());
-    text.extend_from_slice(kind.as_bytes());
-    let mut at = layout.start;
-    let mut metadata_at = text.len() + metadata - at;
-    for cut in &layout.cuts {
-        if cut.start < metadata {
-            metadata_at -= cut.len();
+pub(super) fn normalise(origin: &Origin, json: Value<'_>) -> Result<Kept, &'static str> {
+    match keep(origin, json) {
+        Err(Unusable::Meta(MetaError::Escaped)) => {
+            let plain = without_escapes(json.bytes()).ok_or(NOT_AN_OBJECT)?;
+            let (outline, range) = Outline::of(&plain).map_err(|_| NOT_AN_OBJECT)?;
+            keep(origin, outline.value(&plain, range))
         }
-        text.extend_from_slice(&json[at..cut.start]);
-        at = cut.end;
+        kept => kept,
     }
-    text.extend_from_slice(&json[at..layout.end]);
+    .map_err(|why| match why {
+        Unusable::Because(reason) => reason,
+        Unusable::Meta(MetaError::Malformed) => "its metadata is not what metadata is",
+        Unusable::Meta(MetaError::Escaped) => "its metadata has characters that no name has",
+    })
+}
 
-    let meta = match Meta::find(&text, metadata_at) {
-        Err(MetaError::Escaped) => {
-            text = without_escapes(&text).ok_or(NOT_AN_OBJECT)?;
-            let found = Layout::find(&text, &Cut::default()).and_then(|found| found.metadata);
-            Meta::find(&text, found.unwrap_or(0))
+enum Unusable {
+    Because(&'static str),
+    Meta(MetaError),
+}
+
+fn keep(origin: &Origin, json: Value<'_>) -> Result<Kept, Unusable> {
+    let layout = Layout::find(json, &origin.shape.cuts).ok_or(Unusable::Because(NOT_AN_OBJECT))?;
+    let metadata = layout.metadata.ok_or(Unusable::Because("it has no metadata"))?;
+    let mut meta = Meta::find(metadata).map_err(Unusable::Meta)?;
+
+    let mut patterns = origin.patterns.lock();
+    let mut scratch = mem::take(&mut patterns.scratch);
+    layout.write(json.text, &origin.type_members, &mut scratch);
+    let kept = match str::from_utf8(&scratch) {
+        Err(_) => Err(Unusable::Because("it is not UTF-8")),
+        Ok(text) => {
+            let added = text.len() - layout.length_kept();
+            let place = |part: Range<usize>| {
+                let kept = layout.kept(part)?;
+                Some(kept.start + added..kept.end + added)
+            };
+            let ranges = meta.spans().map(|span| place(span.range()).unwrap_or_default());
+            let skips = Skips::new(large_parts(json).filter_map(place));
+            let [name, namespace, .., owners] = ranges.clone().map(|range| &text[range]);
+            let kept = patterns.keep(&Candidate { text, whole: &ranges, namespace, name, owners });
+            for (span, range) in meta.spans().into_iter().zip(ranges) {
+                *span = kept.find(range).unwrap_or_default();
+            }
+            Ok(Kept { text: kept, meta, skips })
         }
-        found => found,
     };
-    let meta = meta.map_err(|error| match error {
-        MetaError::Malformed => "its metadata is not what metadata is",
-        MetaError::Escaped => "its metadata has characters that no name has",
-    })?;
-    let text = String::from_utf8(text).map_err(|_| "it is not UTF-8")?;
-    Ok((text.into_boxed_str(), meta))
+    patterns.give_back(scratch);
+    kept
+}
+
+/// The large members of an object, and those of its members.
+fn large_parts(json: Value<'_>) -> impl Iterator<Item = Range<usize>> {
+    let large = |part: &Value<'_>| part.range().len() >= Skips::LEAST;
+    let members = json.containers_within().filter(large);
+    members
+        .flat_map(move |part| [part].into_iter().chain(part.containers_within().filter(large)))
+        .map(|part| part.range())
 }
 
 /// What there is of key and resource version in a text that is not usable as an object.
@@ -75,49 +112,74 @@ pub(super) fn found_in(json: &[u8]) -> Found {
 }
 
 /// Where the parts of an object are that ingest cares about.
-#[derive(Default)]
-struct Layout {
+struct Layout<'a> {
     /// After the opening brace.
     start: usize,
     /// After the closing brace.
     end: usize,
     has_api_version: bool,
     has_kind: bool,
-    metadata: Option<usize>,
+    metadata: Option<Value<'a>>,
     cuts: Cuts,
 }
 
-impl Layout {
-    fn find(json: &[u8], cut: &Cut) -> Option<Self> {
-        let mut layout = Self { start: skip_white_space(json, 0) + 1, ..Self::default() };
+impl<'a> Layout<'a> {
+    fn find(json: Value<'a>, cut: &Cut) -> Option<Self> {
+        let Range { start, end } = json.range();
+        let (mut has_api_version, mut has_kind, mut metadata) = (false, false, None);
         let mut cuts = Cuts::new();
-        layout.end = cut_members(json, 0, cut, &mut cuts, |member| match &*member.key {
-            "apiVersion" => layout.has_api_version = true,
-            "kind" => layout.has_kind = true,
-            "metadata" => layout.metadata = Some(member.value.start),
+        cut_members(json, cut, &mut cuts, |member| match &*member.key {
+            "apiVersion" => has_api_version = true,
+            "kind" => has_kind = true,
+            "metadata" => metadata = Some(json.part(member.value.clone(), member.number)),
             _ => {}
         })?;
-        layout.cuts = cuts;
-        // Something behind it makes it something else.
-        (skip_white_space(json, layout.end) == json.len()).then_some(layout)
+        Some(Self { start: start + 1, end, has_api_version, has_kind, metadata, cuts })
+    }
+
+    /// Writes what is kept of the text, with what it lacks of its type in front.
+    fn write(&self, text: &[u8], type_members: &[String; 2], into: &mut Vec<u8>) {
+        let [api_version, kind] = type_members;
+        into.clear();
+        into.push(b'{');
+        if !self.has_api_version {
+            into.extend_from_slice(api_version.as_bytes());
+        }
+        if !self.has_kind {
+            into.extend_from_slice(kind.as_bytes());
+        }
+        let mut at = self.start;
+        for cut in &self.cuts {
+            into.extend_from_slice(&text[at..cut.start]);
+            at = cut.end;
+        }
+        into.extend_from_slice(&text[at..self.end]);
     }
 
     fn length_kept(&self) -> usize {
         self.end - self.start - self.cuts.iter().map(Range::len).sum::<usize>()
     }
+
+    /// Where a part of the text is in what is kept after the opening brace; `None` if it is cut out.
+    fn kept(&self, part: Range<usize>) -> Option<Range<usize>> {
+        let kept = |at: usize| {
+            let before = self.cuts.iter().take_while(|cut| cut.start < at);
+            (at - self.start).checked_sub(before.map(Range::len).sum())
+        };
+        let is_cut = part.is_empty() || self.cuts.iter().any(|cut| cut.contains(&part.start));
+        if is_cut { None } else { Some(kept(part.start)?..kept(part.end)?) }
+    }
 }
 
-/// Finds what to cut out of the object at `at`, each part with one comma, and where the object ends.
+/// Finds what to cut out of an object, each part with one comma.
 fn cut_members(
-    json: &[u8],
-    at: usize,
+    json: Value<'_>,
     cut: &Cut,
     cuts: &mut Cuts,
     mut see: impl FnMut(&Member<'_>),
-) -> Option<usize> {
-    let mut members = Members::new(json, at).ok()?;
+) -> Option<()> {
     let (mut kept, mut last_end, mut open_cut) = (false, 0, None);
-    for member in members.by_ref() {
+    for member in json.members().ok()? {
         let member = member.ok()?;
         see(&member);
         if let Some(start) = open_cut.take() {
@@ -135,8 +197,7 @@ fn cut_members(
             part => {
                 kept = true;
                 if let Some(part) = part {
-                    // Only as far as the value goes: brackets that do not match may lead out of it.
-                    cut_value(&json[..member.value.end], member.value.start, part, cuts)?;
+                    cut_value(json.part(member.value, member.number), part, cuts)?;
                 }
             }
         }
@@ -145,31 +206,18 @@ fn cut_members(
     if let Some(start) = open_cut {
         cuts.push(start..last_end);
     }
-    members.end()
+    Some(())
 }
 
 /// The same for any value; one that is not what a path expects has nothing to cut.
-fn cut_value(json: &[u8], at: usize, cut: &Cut, cuts: &mut Cuts) -> Option<()> {
-    match (json.get(at), cut.part(EACH)) {
-        (Some(b'{'), _) => {
-            cut_members(json, at, cut, cuts, |_| {})?;
-        }
+fn cut_value(json: Value<'_>, cut: &Cut, cuts: &mut Cuts) -> Option<()> {
+    match (json.bytes().first(), cut.part(EACH)) {
+        (Some(b'{'), _) => cut_members(json, cut, cuts, |_| {}),
         (Some(b'['), Some(each)) => {
-            let mut at = skip_white_space(json, at + 1);
-            while json.get(at) != Some(&b']') {
-                let end = value_end(json, at).ok()?;
-                cut_value(&json[..end], at, each, cuts)?;
-                at = skip_white_space(json, end);
-                match json.get(at) {
-                    Some(b',') => at = skip_white_space(json, at + 1),
-                    Some(b']') => {}
-                    _ => return None,
-                }
-            }
+            json.containers_within().try_for_each(|element| cut_value(element, each, cuts))
         }
-        _ => {}
+        _ => Some(()),
     }
-    Some(())
 }
 
 /// What stands at the beginning of an object, with the comma after it.
@@ -205,9 +253,11 @@ mod tests {
         }
         let pods = ApiResource::namespaced("v1", "Pod", "pods");
         let origin = Origin::new(pods, "".into()).shaped(shape);
-        let (text, meta) = normalise(&origin, json.as_bytes()).unwrap();
-        assert_eq!(meta.name.of(&text), "a", "{text}");
-        text.into_string()
+        let (outline, range) = Outline::of(json.as_bytes()).unwrap();
+        let kept = normalise(&origin, outline.value(json.as_bytes(), range)).unwrap();
+        let Kept { text, meta, .. } = kept;
+        assert_eq!(text.part(meta.name), "a", "{text:?}");
+        text.whole().into_owned()
     }
 
     #[test]

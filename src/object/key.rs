@@ -56,34 +56,6 @@ impl ObjectKey {
     }
 }
 
-/// A copy of a key, for whoever compares keys with many objects: in the object itself, and not
-/// somewhere else in memory.
-#[derive(Clone, Copy)]
-pub(super) struct NearKey {
-    length: u8,
-    bytes: [u8; Self::LONGEST],
-}
-
-impl NearKey {
-    const LONGEST: usize = 47;
-
-    pub(super) fn new(key: &ObjectKey) -> Self {
-        let key = key.as_str().as_bytes();
-        let mut near = Self { length: u8::MAX, bytes: [0; Self::LONGEST] };
-        if let Some(bytes) = near.bytes.get_mut(..key.len()) {
-            bytes.copy_from_slice(key);
-            near.length = key.len() as u8;
-        }
-        near
-    }
-
-    /// Whether it is a copy of `key`; `None` if that is too long to tell.
-    pub(super) fn is(&self, key: &[u8]) -> Option<bool> {
-        let near = self.bytes.get(..key.len())?;
-        Some(usize::from(self.length) == key.len() && near == key)
-    }
-}
-
 impl From<&str> for ObjectKey {
     fn from(key: &str) -> Self {
         Self(key.into())

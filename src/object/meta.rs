@@ -2,11 +2,14 @@
 
 use std::{borrow::Cow, fmt, ops::Range};
 
-use crate::json::scan::{Malformed, Members, unescape};
+use crate::json::{
+    outline::Value,
+    scan::{Malformed, Members, unescape_str},
+};
 
 /// Where the parts of the metadata are in the text of an object.
 ///
-/// Offsets, not copies: the text is kept anyway. All of them are of strings without escapes, quotes
+/// Offsets, not copies: the text is kept anyway, and each of them in one piece. All of them are of strings without escapes, quotes
 /// excluded, except the ranges of `labels`, `annotations` and `owner_references`, which are of values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Meta {
@@ -21,21 +24,42 @@ pub(super) struct Meta {
     pub(super) owner_references: Span,
 }
 
-/// A range of the text; empty if there is no such thing.
+/// A range of a piece of text; empty if there is no such thing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Span {
     start: u32,
+    /// With [`Span::PATTERN`].
     end: u32,
 }
 
+/// Which piece of text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Place {
+    /// What is the object's own.
+    Own,
+    /// What it has in common with others.
+    Pattern,
+}
+
 impl Span {
-    pub(super) fn of(self, text: &str) -> &str {
-        text.get(self.start as usize..self.end as usize).unwrap_or_default()
+    const PATTERN: u32 = 1 << 31;
+
+    /// A range of a text, which is shorter than 31 bits can count.
+    pub(super) fn new(range: Range<usize>, place: Place) -> Self {
+        let place = if place == Place::Pattern { Self::PATTERN } else { 0 };
+        Self { start: range.start as u32, end: range.end as u32 | place }
     }
 
-    fn new(range: Range<usize>) -> Result<Self, MetaError> {
-        let offset = |at| u32::try_from(at).map_err(|_| MetaError::Malformed);
-        Ok(Self { start: offset(range.start)?, end: offset(range.end)? })
+    pub(super) fn place(self) -> Place {
+        if self.end & Self::PATTERN == 0 { Place::Own } else { Place::Pattern }
+    }
+
+    pub(super) fn of(self, text: &str) -> &str {
+        text.get(self.range()).unwrap_or_default()
+    }
+
+    pub(super) fn range(self) -> Range<usize> {
+        self.start as usize..(self.end & !Self::PATTERN) as usize
     }
 }
 
@@ -54,12 +78,13 @@ impl From<Malformed> for MetaError {
 }
 
 impl Meta {
-    /// Reads the metadata that is the object at `at` in `text`; of duplicate members the last counts.
-    pub(super) fn find(text: &[u8], at: usize) -> Result<Self, MetaError> {
+    /// Reads metadata, the object that is given; of duplicate members the last counts. The spans are of
+    /// the text that it is in.
+    pub(super) fn find(metadata: Value<'_>) -> Result<Self, MetaError> {
         let mut meta = Self::default();
-        for member in Members::new(text, at)? {
+        for member in metadata.members()? {
             let member = member?;
-            let value = &text[member.value.clone()];
+            let value = &metadata.text[member.value.clone()];
             match &*member.key {
                 "name" => meta.name = string(value, member.value.start)?,
                 "namespace" => meta.namespace = string(value, member.value.start)?,
@@ -81,6 +106,20 @@ impl Meta {
         }
         Ok(meta)
     }
+
+    pub(super) fn spans(&mut self) -> [&mut Span; 9] {
+        [
+            &mut self.name,
+            &mut self.namespace,
+            &mut self.uid,
+            &mut self.resource_version,
+            &mut self.creation_timestamp,
+            &mut self.deletion_timestamp,
+            &mut self.labels,
+            &mut self.annotations,
+            &mut self.owner_references,
+        ]
+    }
 }
 
 /// The inside of a string; `null` is nothing.
@@ -88,14 +127,14 @@ fn string(value: &[u8], at: usize) -> Result<Span, MetaError> {
     match value {
         b"null" => Ok(Span::default()),
         [b'"', inner @ .., b'"'] if inner.contains(&b'\\') => Err(MetaError::Escaped),
-        [b'"', inner @ .., b'"'] => Span::new(at + 1..at + 1 + inner.len()),
+        [b'"', inner @ .., b'"'] => Ok(Span::new(at + 1..at + 1 + inner.len(), Place::Own)),
         _ => Err(MetaError::Malformed),
     }
 }
 
 fn container(value: &[u8], opening: u8, range: Range<usize>) -> Result<Span, MetaError> {
     match value.first() {
-        Some(&first) if first == opening => Span::new(range),
+        Some(&first) if first == opening => Ok(Span::new(range, Place::Own)),
         _ if value == b"null" => Ok(Span::default()),
         _ => Err(MetaError::Malformed),
     }
@@ -103,13 +142,14 @@ fn container(value: &[u8], opening: u8, range: Range<usize>) -> Result<Span, Met
 
 /// The labels of an object, or its annotations, read from its text as they are asked for.
 #[derive(Clone, Copy)]
+#[doc(alias = "Set")]
 pub struct Labels<'a> {
     /// A JSON object, or nothing.
     pub(super) text: &'a str,
 }
 
 impl<'a> Labels<'a> {
-    /// The value of `key`.
+    /// The value of `key`; no server sends a key twice, and of two the first counts.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Cow<'a, str>> {
         self.iter().find(|(found, _)| found == key).map(|(_, value)| value)
@@ -123,12 +163,17 @@ impl<'a> Labels<'a> {
 
     /// Keys and values, in the order of the text.
     pub fn iter(&self) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {
-        let text = self.text.as_bytes();
-        Members::new(text, 0).into_iter().flatten().filter_map(move |member| {
+        let text = self.text;
+        Members::of(text).into_iter().flatten().filter_map(move |member| {
             let member = member.ok()?;
-            let value = unescape(&text[member.value]).ok()?;
+            let value = unescape_str(text.get(member.value)?).ok()?;
             Some((member.key, value))
         })
+    }
+
+    #[cfg(feature = "capi")]
+    pub(super) fn to_texts(self) -> super::Texts {
+        self.iter().flat_map(|(key, value)| [key, value]).collect()
     }
 
     /// Whether there are none.

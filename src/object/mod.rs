@@ -4,9 +4,16 @@ mod dynamic;
 mod ingest;
 mod key;
 mod meta;
+mod namespace;
+mod patterns;
 mod resource;
 mod shape;
+mod text;
+#[cfg(feature = "capi")]
+mod texts;
 
+#[cfg(feature = "capi")]
+use std::sync::OnceLock;
 use std::{
     any::Any,
     borrow::Cow,
@@ -17,7 +24,8 @@ use std::{
 
 use serde::{Serialize, Serializer};
 
-pub(crate) use self::resource::{join_api_version, split_api_version};
+#[cfg(feature = "capi")]
+pub(crate) use self::texts::Texts;
 pub use self::{
     dynamic::{DynamicObject, Metadata, OwnerReference, PartialObjectMetadata},
     key::ObjectKey,
@@ -26,12 +34,23 @@ pub use self::{
     shape::Shape,
 };
 use self::{
-    ingest::{found_in, member, normalise},
-    key::NearKey,
+    ingest::{Kept, found_in, member, normalise},
     meta::Meta,
+    patterns::Patterns,
+    text::Text,
+};
+pub(crate) use self::{
+    namespace::check_namespace,
+    resource::{join_api_version, split_api_version},
 };
 use crate::{
     error::{DecodeError, Found, Result},
+    json::{
+        decode,
+        outline::{Outline, Value},
+        pointer,
+        skips::Skips,
+    },
     sync::Mutex,
 };
 
@@ -44,7 +63,8 @@ use crate::{
 /// # What decoding costs
 ///
 /// [`get`](Self::get) decodes on first touch, and whoever holds the object shares that one decode:
-/// about 80 us and 37 KB for a full k8s-openapi `Pod`, a tenth for a struct of a few fields. What
+/// about 80 us and 37 KB for a full k8s-openapi `Pod`, a few microseconds for a struct of a few fields,
+/// because the large parts of the text that it does not want are stepped over. What
 /// happens to it afterwards is the informer's [`Decoded`] setting.
 ///
 /// # Differences from client-go
@@ -90,18 +110,32 @@ pub(crate) struct Origin {
     type_members: [String; 2],
     pub(crate) cluster: Arc<str>,
     pub(crate) shape: Shape,
+    patterns: Mutex<Patterns>,
+    /// What C has asked for, with NULs.
+    #[cfg(feature = "capi")]
+    texts: OnceLock<Texts>,
 }
 
-// In this order, so that the copy of the key is beside the reference count: who looks an object up wants
-// both.
-#[repr(C)]
 struct Core {
-    near_key: NearKey,
     key: ObjectKey,
     origin: Arc<Origin>,
-    text: Box<str>,
+    text: Text,
     meta: Meta,
+    /// Of the whole text.
+    skips: Skips,
     slot: Mutex<Slot>,
+    #[cfg(feature = "capi")]
+    texts: OnceLock<Box<CoreTexts>>,
+}
+
+/// What C has asked for, with NULs.
+#[cfg(feature = "capi")]
+#[derive(Default)]
+struct CoreTexts {
+    json: OnceLock<Box<str>>,
+    identity: OnceLock<Texts>,
+    labels: OnceLock<Texts>,
+    annotations: OnceLock<Texts>,
 }
 
 /// Room for the decode of one type; another type decodes for its caller alone.
@@ -134,12 +168,82 @@ impl Origin {
     pub(crate) fn new(resource: ApiResource, cluster: Arc<str>) -> Self {
         let api_version = resource.api_version();
         let type_members = [member("apiVersion", &api_version), member("kind", resource.kind())];
-        Self { api_version, type_members, resource, cluster, shape: Shape::default() }
+        Self {
+            api_version,
+            type_members,
+            resource,
+            cluster,
+            shape: Shape::default(),
+            patterns: Mutex::default(),
+            #[cfg(feature = "capi")]
+            texts: OnceLock::new(),
+        }
     }
 
     /// The same source, giving objects another shape.
     pub(crate) fn shaped(&self, shape: Shape) -> Self {
         Self { shape, ..Self::new(self.resource.clone(), self.cluster.clone()) }
+    }
+}
+
+/// What C reads: kept for as long as the object, once it was asked for.
+#[cfg(feature = "capi")]
+impl<K> Object<K> {
+    /// The text with its NUL; put together and kept if the object does not have it in one piece.
+    pub(crate) fn json_with_nul(&self) -> &str {
+        self.core.text.with_nul().unwrap_or_else(|| {
+            self.core.texts().json.get_or_init(|| {
+                let mut json = self.json().into_owned();
+                json.push('\0');
+                json.into()
+            })
+        })
+    }
+
+    /// The value at a pointer, in the text that is kept for C.
+    pub(crate) fn pointer_for_c(&self, pointer: &str) -> Option<&str> {
+        pointer::find(self.json_with_nul().strip_suffix('\0')?, pointer)
+    }
+
+    /// Key, namespace, name, UID, resource version, and when it was made and asked to go.
+    pub(crate) fn identity_texts(&self) -> &Texts {
+        self.core.texts().identity.get_or_init(|| {
+            let texts = [
+                self.key().as_str(),
+                self.namespace().unwrap_or_default(),
+                self.name(),
+                self.uid(),
+                self.resource_version(),
+                self.creation_timestamp().unwrap_or_default(),
+                self.deletion_timestamp().unwrap_or_default(),
+            ];
+            texts.into_iter().collect()
+        })
+    }
+
+    /// The labels: key, value, key, value.
+    pub(crate) fn label_texts(&self) -> &Texts {
+        self.core.texts().labels.get_or_init(|| self.labels().to_texts())
+    }
+
+    /// The annotations: key, value, key, value.
+    pub(crate) fn annotation_texts(&self) -> &Texts {
+        self.core.texts().annotations.get_or_init(|| self.annotations().to_texts())
+    }
+
+    /// `apiVersion`, kind, and the name of the cluster.
+    pub(crate) fn origin_texts(&self) -> &Texts {
+        let origin = &self.core.origin;
+        origin.texts.get_or_init(|| {
+            [&*origin.api_version, origin.resource.kind(), &*origin.cluster].into_iter().collect()
+        })
+    }
+}
+
+#[cfg(feature = "capi")]
+impl Core {
+    fn texts(&self) -> &CoreTexts {
+        self.texts.get_or_init(Box::default)
     }
 }
 
@@ -151,32 +255,42 @@ impl<K> Object<K> {
     /// If the text is not a JSON object with metadata that has a name.
     pub fn from_json(resource: &ApiResource, json: &[u8]) -> Result<Self> {
         let origin = Arc::new(Origin::new(resource.clone(), "".into()));
-        Ok(Self::ingest(&origin, json)?)
+        Ok(Self::ingest_text(&origin, json)?)
     }
 
-    /// Makes an object from text that arrived, as the rules of its origin say.
-    pub(crate) fn ingest(origin: &Arc<Origin>, json: &[u8]) -> Result<Self, DecodeError> {
-        let unusable = |reason: &str| {
-            let found = found_in(json);
-            let what = match &found.key {
-                Some(key) => format!("{} {key:?}", origin.resource),
-                None => format!("an object of {}", origin.resource),
-            };
-            DecodeError::new(what, serde::de::Error::custom(reason)).of_one(found)
-        };
-        let (text, meta) = normalise(origin, json).map_err(unusable)?;
-        let name = meta.name.of(&text);
-        if name.is_empty() {
-            return Err(unusable("its metadata has no name"));
+    /// Makes an object from text, as the rules of its origin say.
+    pub(crate) fn ingest_text(origin: &Arc<Origin>, json: &[u8]) -> Result<Self, DecodeError> {
+        outlined(json, |json| Self::ingest(origin, json))
+    }
+
+    /// The same for the answer to something that was made: it need not have a name, as reviews have none.
+    pub(crate) fn ingest_answer(origin: &Arc<Origin>, json: &[u8]) -> Result<Self, DecodeError> {
+        outlined(json, |json| Self::ingest_nameless(origin, json))
+    }
+
+    /// The same from a value that arrived.
+    pub(crate) fn ingest(origin: &Arc<Origin>, json: Value<'_>) -> Result<Self, DecodeError> {
+        let object = Self::ingest_nameless(origin, json)?;
+        if object.name().is_empty() {
+            return Err(unusable(origin, json.bytes(), "its metadata has no name"));
         }
-        let key = ObjectKey::new(Some(meta.namespace.of(&text)), name);
+        Ok(object)
+    }
+
+    fn ingest_nameless(origin: &Arc<Origin>, json: Value<'_>) -> Result<Self, DecodeError> {
+        let normal = normalise(origin, json);
+        let Kept { text, meta, skips } =
+            normal.map_err(|reason| unusable(origin, json.bytes(), reason))?;
+        let key = ObjectKey::new(Some(text.part(meta.namespace)), text.part(meta.name));
         let core = Core {
-            near_key: NearKey::new(&key),
             key,
             origin: origin.clone(),
             text,
             meta,
+            skips,
             slot: Mutex::default(),
+            #[cfg(feature = "capi")]
+            texts: OnceLock::new(),
         };
         Ok(Self { core: Arc::new(core), kind: PhantomData })
     }
@@ -208,56 +322,57 @@ impl<K> Object<K> {
     /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.core.meta.name.of(&self.core.text)
+        self.core.text.part(self.core.meta.name)
     }
 
     /// The namespace; `None` for an object of the whole cluster.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
-        non_empty(self.core.meta.namespace.of(&self.core.text))
+        non_empty(self.core.text.part(self.core.meta.namespace))
     }
 
     /// The UID; empty if the object was never stored.
     #[must_use]
     pub fn uid(&self) -> &str {
-        self.core.meta.uid.of(&self.core.text)
+        self.core.text.part(self.core.meta.uid)
     }
 
     /// The resource version; empty if the object was never stored. Compare for equality only.
     #[must_use]
     pub fn resource_version(&self) -> &str {
-        self.core.meta.resource_version.of(&self.core.text)
+        self.core.text.part(self.core.meta.resource_version)
     }
 
     /// The labels.
     #[must_use]
     pub fn labels(&self) -> Labels<'_> {
-        Labels { text: self.core.meta.labels.of(&self.core.text) }
+        Labels { text: self.core.text.part(self.core.meta.labels) }
     }
 
     /// The annotations.
     #[must_use]
     pub fn annotations(&self) -> Labels<'_> {
-        Labels { text: self.core.meta.annotations.of(&self.core.text) }
+        Labels { text: self.core.text.part(self.core.meta.annotations) }
     }
 
     /// The objects this one belongs to; decoded for every call.
+    #[doc(alias = "GetControllerOf")]
     #[must_use]
     pub fn owner_references(&self) -> Vec<OwnerReference> {
-        let text = self.core.meta.owner_references.of(&self.core.text);
+        let text = self.core.text.part(self.core.meta.owner_references);
         serde_json::from_str(text).unwrap_or_default()
     }
 
     /// When the object was made, in RFC 3339.
     #[must_use]
     pub fn creation_timestamp(&self) -> Option<&str> {
-        non_empty(self.core.meta.creation_timestamp.of(&self.core.text))
+        non_empty(self.core.text.part(self.core.meta.creation_timestamp))
     }
 
     /// When the object was asked to go, in RFC 3339; it stays until its finalizers are done.
     #[must_use]
     pub fn deletion_timestamp(&self) -> Option<&str> {
-        non_empty(self.core.meta.deletion_timestamp.of(&self.core.text))
+        non_empty(self.core.text.part(self.core.meta.deletion_timestamp))
     }
 
     /// The kind, as in `Pod`.
@@ -285,13 +400,35 @@ impl<K> Object<K> {
     }
 
     /// The text as the server sent it, with `apiVersion` and `kind`, without managed fields.
+    ///
+    /// Borrowed if it is kept in one piece. Of objects that are like others, as the pods of one workload
+    /// are, only the differences are kept: their text is put together in about a microsecond.
     #[must_use]
     pub fn json(&self) -> Cow<'_, str> {
-        Cow::Borrowed(&self.core.text)
+        self.core.text.whole()
     }
 
-    pub(crate) fn has_key(&self, key: &[u8]) -> bool {
-        self.core.near_key.is(key).unwrap_or_else(|| self.key().as_str().as_bytes() == key)
+    /// The text of one value, by its JSON pointer (RFC 6901), found without decoding the rest; `None` if
+    /// the pointer leads nowhere.
+    ///
+    /// Strings have their quotes and escapes: it is for `serde_json::from_str`, or to be compared.
+    ///
+    /// ```
+    /// # use kinformer::{ApiResource, Object};
+    /// # let pods = ApiResource::namespaced("v1", "Pod", "pods");
+    /// # let text = br#"{"metadata":{"name":"web-0"},"spec":{"nodeName":"n1","containers":[{"name":"c"}]}}"#;
+    /// let pod: Object = Object::from_json(&pods, text)?;
+    /// assert_eq!(pod.pointer("/spec/nodeName").as_deref(), Some(r#""n1""#));
+    /// assert_eq!(pod.pointer("/spec/containers/0/name").as_deref(), Some(r#""c""#));
+    /// assert_eq!(pod.pointer("/status/phase"), None);
+    /// # Ok::<(), kinformer::Error>(())
+    /// ```
+    #[must_use]
+    pub fn pointer(&self, pointer: &str) -> Option<Cow<'_, str>> {
+        match self.json() {
+            Cow::Borrowed(text) => pointer::find(text, pointer).map(Cow::Borrowed),
+            Cow::Owned(text) => pointer::find(&text, pointer).map(|found| found.to_owned().into()),
+        }
     }
 
     fn what(&self) -> String {
@@ -335,7 +472,7 @@ impl<K: Body> Object<K> {
     pub(crate) fn with_body(&self, body: &impl Serialize) -> Result<Object> {
         let text = serde_json::to_vec(body)
             .map_err(|error| self.undecodable(format!("{} anew", self.what()), error))?;
-        let changed = Object::ingest(&self.core.origin, &text)?;
+        let changed = Object::ingest_text(&self.core.origin, &text)?;
         if changed.key() != self.key() {
             let text = format!("it made {} of {}", changed.key(), self.key());
             return Err(crate::Error::invalid("transform", text));
@@ -349,7 +486,8 @@ impl<K: Body> Object<K> {
     ///
     /// As [`get`](Self::get).
     pub fn decode(&self) -> Result<K, DecodeError> {
-        serde_json::from_str(&self.core.text).map_err(|error| self.undecodable(self.what(), error))
+        decode::decode(&self.json(), &self.core.skips)
+            .map_err(|error| self.undecodable(self.what(), error))
     }
 }
 
@@ -379,9 +517,28 @@ impl<K> fmt::Display for Object<K> {
 /// As its own text, so that an object can be sent back as it came.
 impl<K> Serialize for Object<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = self.json();
         let raw: &serde_json::value::RawValue =
-            serde_json::from_str(&self.core.text).map_err(serde::ser::Error::custom)?;
+            serde_json::from_str(&text).map_err(serde::ser::Error::custom)?;
         raw.serialize(serializer)
+    }
+}
+
+/// Why a text is no object, with what can be said about it.
+fn unusable(origin: &Origin, json: &[u8], reason: &str) -> DecodeError {
+    let found = found_in(json);
+    let what = match &found.key {
+        Some(key) => format!("{} {key:?}", origin.resource),
+        None => format!("an object of {}", origin.resource),
+    };
+    DecodeError::new(what, serde::de::Error::custom(reason)).of_one(found)
+}
+
+/// Does something with a text that is one value; one that is not has no members.
+fn outlined<T>(json: &[u8], with: impl FnOnce(Value<'_>) -> T) -> T {
+    match Outline::of(json) {
+        Ok((outline, range)) => with(outline.value(json, range)),
+        Err(_) => with(Value::malformed(json)),
     }
 }
 
@@ -399,7 +556,7 @@ mod tests {
     }
 
     fn object(json: &str) -> Result<Object, DecodeError> {
-        Object::ingest(&origin(), json.as_bytes())
+        Object::ingest_text(&origin(), json.as_bytes())
     }
 
     #[test]
@@ -496,7 +653,7 @@ mod tests {
             assert!(error.to_string().contains("pods"), "{bad}: {error}");
         }
         assert!(
-            Object::<DynamicObject>::ingest(&origin(), b"{\"metadata\":{\"name\":\"\xff\"}}")
+            Object::<DynamicObject>::ingest_text(&origin(), b"{\"metadata\":{\"name\":\"\xff\"}}")
                 .is_err()
         );
     }
@@ -554,7 +711,7 @@ mod tests {
         let mut kept = Origin::new(ApiResource::namespaced("v1", "Pod", "pods"), "".into());
         kept.shape.decoded = Decoded::Keep;
         let object =
-            Object::<DynamicObject>::ingest(&Arc::new(kept), br#"{"metadata":{"name":"a"}}"#);
+            Object::<DynamicObject>::ingest_text(&Arc::new(kept), br#"{"metadata":{"name":"a"}}"#);
         let object = object.unwrap();
         let first = Arc::as_ptr(&object.get().unwrap());
         assert_eq!(Arc::as_ptr(&object.get().unwrap()), first);

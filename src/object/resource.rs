@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 /// What an object can be decoded to: any type that serde can make from JSON.
 ///
-/// Implemented for all of them. A lean struct with the three fields a program needs costs a tenth of
+/// Implemented for all of them. A lean struct with the three fields a program needs costs a twentieth of
 /// the full k8s-openapi type to decode and to hold.
 pub trait Body: DeserializeOwned + Send + Sync + 'static {}
 
@@ -19,7 +19,7 @@ impl<T: DeserializeOwned + Send + Sync + 'static> Body for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say which Kubernetes resource it stands for",
     note = "for a type of your own: kinformer::resource!(Widget, \"example.com/v1\", \"Widget\", \"widgets\");",
-    note = "for a resource known only at run time: Client::dynamic, Client::api_for, ListWatch::of_resource"
+    note = "for a resource known only at run time: Client::dynamic, Client::api_for, ListWatch::of_resource, SharedInformerFactory::informer_for"
 )]
 pub trait Resource: Body {
     /// Group, version, kind, plural and scope.
@@ -63,7 +63,17 @@ macro_rules! resource {
 }
 
 /// One resource of the API: where it is served, and what its objects are called.
+///
+/// ```
+/// use k8s_openapi::api::apps::v1::Deployment;
+/// use kinformer::ApiResource;
+///
+/// let deployments = ApiResource::of::<Deployment>();
+/// assert_eq!(deployments, ApiResource::namespaced("apps/v1", "Deployment", "deployments"));
+/// assert_eq!(deployments.to_string(), "deployments.apps");
+/// ```
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[doc(alias = "RESTMapping")]
 pub struct ApiResource {
     group: String,
     version: String,
