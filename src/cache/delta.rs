@@ -5,6 +5,14 @@ use std::{fmt, slice, vec};
 use crate::object::{Object, ObjectKey};
 
 /// An object that is gone.
+///
+/// ```
+/// use kinformer::cache::Deleted;
+///
+/// let seen = Deleted::Known("its last state");
+/// let missed = Deleted::FinalStateUnknown { key: "prod/web-0".into(), last: Some("an older state") };
+/// assert_eq!([seen.object(), missed.object()], [Some(&"its last state"), Some(&"an older state")]);
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "the end of an object was seen, or it was not")]
 #[doc(alias = "DeletedFinalStateUnknown")]
@@ -58,6 +66,7 @@ impl<K> Deleted<Object<K>> {
 /// One thing that happened to an object.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "whoever applies deltas must know all of them")]
+#[doc(alias = "DeltaType")]
 pub enum Delta<T> {
     /// It was added.
     Added(T),
@@ -199,6 +208,7 @@ impl<T> IntoIterator for Deltas<T> {
 /// One object's worth of work, taken from a queue.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[doc(alias = "PopProcessFunc")]
 pub struct Popped<T> {
     /// The key of the object.
     pub key: ObjectKey,

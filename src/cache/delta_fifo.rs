@@ -63,6 +63,8 @@ type Unchanged<T> = Box<dyn Fn(&T, &T) -> bool + Send + Sync>;
 ///   *processed*, not when it is about to be.
 /// - [`begin_replace`](Self::begin_replace) takes a list object by object as it arrives.
 /// - A transform runs before the lock is taken, once for each object.
+#[doc(alias = "DeltaFIFO")]
+#[doc(alias = "NewDeltaFIFO")]
 pub struct DeltaFifo<T> {
     pub(super) options: Options<T>,
     pub(super) state: Mutex<State<T>>,
@@ -97,6 +99,8 @@ pub trait KnownObjects<T>: Send + Sync + 'static {
 
 /// Makes a [`DeltaFifo`].
 #[must_use]
+#[doc(alias = "DeltaFIFOOptions")]
+#[doc(alias = "NewDeltaFIFOWithOptions")]
 pub struct DeltaFifoBuilder<T>(Options<T>);
 
 impl<T: Clone + 'static> DeltaFifoBuilder<T> {
@@ -410,18 +414,33 @@ impl<T: Clone + 'static> DeltaFifo<T> {
         self.state.lock().closed
     }
 
+    /// Whether consumers sleep on while something is queued: whoever queues it has more at hand. To wake a
+    /// thread for one object costs about as much as to queue several. With a transform nobody knows when that
+    /// is queued.
+    pub(crate) fn more_follows(&self, more: bool) {
+        let more = more && self.options.transform.is_none();
+        self.state.lock().more_follows = more;
+        if !more {
+            self.work_or_close.notify_all();
+        }
+    }
+
     /// Changes the state by one change that is not a list, and tells the consumers.
     fn change(&self, change: impl FnOnce(&mut State<T>, &Options<T>)) {
-        let mut state = self.state.lock();
-        state.populate();
-        change(&mut state, &self.options);
-        drop(state);
-        self.work_or_close.notify_all();
+        self.change_list(|state, options| {
+            state.populate();
+            change(state, options);
+        });
     }
 
     pub(super) fn change_list(&self, change: impl FnOnce(&mut State<T>, &Options<T>)) {
-        change(&mut self.state.lock(), &self.options);
-        self.work_or_close.notify_all();
+        let mut state = self.state.lock();
+        change(&mut state, &self.options);
+        let more_follows = state.more_follows;
+        drop(state);
+        if !more_follows {
+            self.work_or_close.notify_all();
+        }
     }
 }
 

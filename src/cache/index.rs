@@ -11,6 +11,7 @@ use std::{
 use smallvec::SmallVec;
 
 use super::key_table::KeyTable;
+use crate::error::Error;
 
 /// Functions that say under which values an object is to be found, each with a name.
 ///
@@ -30,6 +31,7 @@ use super::key_table::KeyTable;
 /// It runs without any lock, when an object is stored, and should be cheap and give the same values
 /// for the same object. Values that it gives twice count once. If it panics, the object is in the store
 /// and under no value of that index, and an error is logged.
+#[doc(alias = "IndexFunc")]
 pub struct Indexers<T> {
     functions: Vec<Indexer<T>>,
 }
@@ -40,10 +42,13 @@ struct Indexer<T> {
 }
 
 enum Function<T> {
+    /// One of this library's own, which may run under a lock.
+    Field(FieldOf<T>),
     Values(Arc<ValuesOf<T>>),
     Value(Arc<ValueOf<T>>),
 }
 
+type FieldOf<T> = fn(&T) -> Option<&str>;
 type ValuesOf<T> = dyn Fn(&T) -> Vec<String> + Send + Sync;
 type ValueOf<T> = dyn for<'a> Fn(&'a T) -> Option<Cow<'a, str>> + Send + Sync;
 
@@ -74,6 +79,17 @@ impl<T> Indexers<T> {
         self.with_function(name, Function::Value(Arc::new(value)))
     }
 
+    /// The same for a field of the object, found by code of this library.
+    #[must_use]
+    pub(super) fn with_field(self, name: &str, field: FieldOf<T>) -> Self {
+        self.with_function(name, Function::Field(field))
+    }
+
+    /// Whether none of them is the user's, so that they may run under a lock.
+    pub(super) fn are_plain(&self) -> bool {
+        self.functions.iter().all(|indexer| matches!(indexer.function, Function::Field(_)))
+    }
+
     fn with_function(mut self, name: &str, function: Function<T>) -> Self {
         self.functions.retain(|indexer| &*indexer.name != name);
         self.functions.push(Indexer { name: name.into(), function });
@@ -87,6 +103,10 @@ impl<T> Indexers<T> {
     {
         let functions = self.functions.into_iter().map(|Indexer { name, function }| {
             let function = match function {
+                Function::Field(field) => Function::Value(Arc::new(move |object: &U| {
+                    let value = field(&to(object)).map(str::to_owned);
+                    value.map(Cow::Owned)
+                })),
                 Function::Values(values) => {
                     Function::Values(Arc::new(move |object: &U| values(&to(object))) as Arc<_>)
                 }
@@ -134,20 +154,28 @@ impl<T> Indexers<T> {
 impl<T> Indexer<T> {
     fn values<'a>(&self, object: &'a T) -> Values<'a> {
         let run = || match &self.function {
-            Function::Value(value) => value(object).map_or(Values::None, Values::One),
+            Function::Field(field) => Values::from(field(object).map(Cow::Borrowed)),
+            Function::Value(value) => Values::from(value(object)),
             Function::Values(values) => Values::from(values(object)),
         };
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-            log::error!("index function {:?} panicked: {}", self.name, panic_text(&*panic));
+            let text = panic_text(panic);
+            log::error!("index function {:?} panicked: {text}", self.name);
             Values::None
         })
     }
 }
 
-/// What a panic said.
-pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+/// What a panic said. Whatever else it carries is dropped, and panics no more. Not to be called in the
+/// arguments of a line of the log, which may not be looked at.
+pub(crate) fn panic_text(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let text = text.unwrap_or("no message").to_owned();
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(another);
+    }
+    text
 }
 
 impl<T> Default for Indexers<T> {
@@ -161,6 +189,7 @@ impl<T> Clone for Indexers<T> {
         let functions = self.functions.iter().map(|Indexer { name, function }| Indexer {
             name: name.clone(),
             function: match function {
+                Function::Field(field) => Function::Field(*field),
                 Function::Values(values) => Function::Values(values.clone()),
                 Function::Value(value) => Function::Value(value.clone()),
             },
@@ -181,6 +210,12 @@ pub(super) enum Values<'a> {
     None,
     One(Cow<'a, str>),
     Many(Vec<String>),
+}
+
+impl<'a> From<Option<Cow<'a, str>>> for Values<'a> {
+    fn from(value: Option<Cow<'a, str>>) -> Self {
+        value.map_or(Self::None, Self::One)
+    }
 }
 
 impl From<Vec<String>> for Values<'_> {
@@ -311,7 +346,7 @@ impl Place {
     }
 }
 
-/// There is no index of that name.
+/// There is no index of that name; as an [`Error`], an [`Error::Invalid`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UnknownIndex(pub(super) String);
 
@@ -322,3 +357,9 @@ impl fmt::Display for UnknownIndex {
 }
 
 impl std::error::Error for UnknownIndex {}
+
+impl From<UnknownIndex> for Error {
+    fn from(unknown: UnknownIndex) -> Self {
+        Self::invalid("index", format!("there is none called {:?}", unknown.0))
+    }
+}

@@ -43,7 +43,7 @@ impl KeyTable {
     #[inline]
     pub(super) fn hash(&self, key: impl AsRef<[u8]>) -> KeyHash {
         let bytes = key.as_ref();
-        let mut state = self.seed[0] ^ bytes.len() as u64;
+        let mut state = self.seed[0];
         let mut rest = bytes;
         while let Some((chunk, after)) = rest.split_first_chunk::<16>()
             && !after.is_empty()
@@ -55,7 +55,8 @@ impl KeyTable {
         // The last sixteen, of which some may have been in the chunk before.
         let (a, b) = ends(bytes.last_chunk::<16>().map_or(bytes, |last| last));
         state = fold(a ^ self.seed[1], b ^ state);
-        let mixed = fold(state, self.seed[1]);
+        // The length after everything else: beside a word of the key, the key could make up for it.
+        let mixed = fold(state ^ bytes.len() as u64, self.seed[1]);
         let hash = (mixed >> 32) as u32 ^ mixed as u32;
         KeyHash(NonZeroU32::new(hash).unwrap_or(NonZeroU32::MIN))
     }
@@ -246,5 +247,25 @@ mod tests {
         let other = KeyTable::new();
         let same = (0..1000).filter(|n| table.hash(n.to_string()) == other.hash(n.to_string()));
         assert!(same.count() < 10);
+    }
+
+    /// With the length beside a word of the key, a key could make up for it: "xxxxxxxx" and
+    /// "xxxxxxxx`xxxxxxx" were one for every seed.
+    #[test]
+    fn nobody_can_choose_keys_of_the_same_hash() {
+        // Equal words in other places, and every difference that two lengths can make.
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        for length in 0..40 {
+            keys.push(vec![b'x'; length]);
+            for (at, change) in (0..length).flat_map(|at| (1..64).map(move |change| (at, change))) {
+                let mut key = vec![b'x'; length];
+                key[at] ^= change;
+                keys.push(key);
+            }
+        }
+        let tables = [(); 3].map(|()| KeyTable::new());
+        let hashes: std::collections::HashSet<_> =
+            keys.iter().map(|key| tables.each_ref().map(|table| table.hash(key).0)).collect();
+        assert_eq!(hashes.len(), keys.len(), "two keys have one hash, whatever the seed");
     }
 }

@@ -34,8 +34,8 @@ pub fn meta_namespace_key<K>(object: &Object<K>) -> ObjectKey {
 #[must_use]
 #[doc(alias = "MetaNamespaceIndexFunc")]
 pub fn namespace_index<K: 'static>() -> Indexers<Object<K>> {
-    Indexers::new().with_value(NAMESPACE_INDEX, |object: &Object<K>| {
-        Some(Cow::Borrowed(object.namespace().unwrap_or_default()))
+    Indexers::new().with_field(NAMESPACE_INDEX, |object: &Object<K>| {
+        Some(object.namespace().unwrap_or_default())
     })
 }
 
@@ -62,7 +62,6 @@ pub(crate) fn object_store<K: 'static>(more: Indexers<Object<K>>) -> ThreadSafeS
     let options = Options {
         resource_version: Some(Object::resource_version),
         fingerprint: Some(|object| fingerprint::of_labels(object.labels())),
-        has_key: Some(Object::has_key),
     };
     ThreadSafeStore::with_options(indexers, options)
 }
@@ -70,6 +69,20 @@ pub(crate) fn object_store<K: 'static>(more: Indexers<Object<K>>) -> ThreadSafeS
 /// Reads the objects of a cache by name, namespace and labels; cheap to clone.
 ///
 /// Reads never wait for the server, and give handles, not copies.
+///
+/// ```no_run
+/// # use k8s_openapi::api::core::v1::Pod;
+/// # use kinformer::{Client, SharedInformerFactory, labels};
+/// # let factory = SharedInformerFactory::new(Client::try_default()?);
+/// let pods = factory.informer::<Pod>().lister(); // holds the cache, not the informer
+/// let web = pods.namespace("prod").list(&labels::parse("app=web")?);
+/// match pods.get("prod/web-0") {
+///     Ok(pod) => println!("{} of {}", pod.resource_version(), web.len()),
+///     Err(error) if error.is_not_found() => println!("not there"),
+///     Err(error) => return Err(error),
+/// }
+/// # Ok::<(), kinformer::Error>(())
+/// ```
 #[derive(Debug)]
 #[doc(alias = "GenericLister")]
 pub struct Lister<K> {
@@ -113,13 +126,26 @@ impl<K: 'static> Lister<K> {
         found
     }
 
-    /// The object of a name in the whole cluster, or of `namespace/name`.
+    /// The objects that an index has under `value`, in no order: see
+    /// [`SharedInformer::add_indexers`](crate::SharedInformer::add_indexers).
     ///
     /// # Errors
     ///
-    /// [`is_not_found`](Error::is_not_found) if there is none.
+    /// If there is no such index.
+    #[doc(alias = "ByIndex")]
+    pub fn by_index(&self, index: &str, value: &str) -> Result<Vec<Object<K>>> {
+        Ok(self.objects.by_index(index, value)?)
+    }
+
+    /// The object of a name, if its resource does not live in namespaces; else of `namespace/name`.
+    ///
+    /// # Errors
+    ///
+    /// [`is_not_found`](Error::is_not_found) if there is none. A name without a namespace, of a resource
+    /// that lives in namespaces, is never found, and the error says so; [`namespace`](Self::namespace) gets
+    /// objects by their name alone.
     pub fn get(&self, name: &str) -> Result<Object<K>> {
-        self.objects.get_by_key(name).ok_or_else(|| not_found(&self.resource, name))
+        self.objects.get_by_key(name).ok_or_else(|| not_found_by_key(&self.resource, name))
     }
 
     /// The objects of one namespace; of all of them, if it is empty.
@@ -161,7 +187,7 @@ impl<K: 'static> NamespaceLister<K> {
     /// [`is_not_found`](Error::is_not_found) if there is none.
     pub fn get(&self, name: &str) -> Result<Object<K>> {
         with_key(&self.namespace, name, |key| self.lister.objects.objects().get(key))
-            .ok_or_else(|| not_found(&self.lister.resource, name))
+            .ok_or_else(|| not_found(&self.lister.resource, name, ""))
     }
 }
 
@@ -185,8 +211,18 @@ fn with_key<R>(namespace: &str, name: &str, look_up: impl FnOnce(&[u8]) -> R) ->
     look_up(key)
 }
 
-fn not_found(resource: &ApiResource, name: &str) -> Error {
-    let mut status = Status::failure(404, "NotFound", format!("{resource} {name:?} not found"));
+/// Of a key that was asked for without a namespace, perhaps by mistake.
+fn not_found_by_key(resource: &ApiResource, key: &str) -> Error {
+    let mut hint = String::new();
+    if resource.is_namespaced() && !key.contains('/') {
+        hint = format!(": {resource} live in namespaces, as in \"default/{key}\"");
+    }
+    not_found(resource, key, &hint)
+}
+
+fn not_found(resource: &ApiResource, name: &str, hint: &str) -> Error {
+    let text = format!("{resource} {name:?} not found{hint}");
+    let mut status = Status::failure(404, "NotFound", text);
     status.details = Some(StatusDetails {
         name: name.to_owned(),
         group: resource.group().to_owned(),

@@ -9,6 +9,7 @@ mod index;
 mod key_set;
 mod key_table;
 mod lister;
+mod near_key;
 mod replace;
 mod store;
 mod thread_safe_store;

@@ -22,6 +22,7 @@ use crate::{error::Error, object::ObjectKey};
 /// store.delete(&"a");
 /// assert_eq!(store.list(), ["b"]);
 /// ```
+#[doc(alias = "NewStore")]
 pub struct Store<T> {
     objects: Arc<dyn Objects<T>>,
 }
@@ -39,6 +40,7 @@ pub struct Store<T> {
 /// assert_eq!(indexer.index_keys("length", "3")?, ["one", "two"]);
 /// # Ok::<(), kinformer::cache::UnknownIndex>(())
 /// ```
+#[doc(alias = "NewIndexer")]
 pub struct Indexer<T> {
     store: Store<T>,
 }

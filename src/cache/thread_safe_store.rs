@@ -19,6 +19,19 @@ const BACKFILL: usize = if cfg!(shuttle) { 1 } else { 256 };
 /// clones, so `T` should be cheap to clone; an [`Object`](crate::Object) is.
 ///
 /// [`Store`](super::Store) and [`Indexer`](super::Indexer) are the same with a key function.
+///
+/// ```
+/// use kinformer::cache::{Indexers, ThreadSafeStore};
+///
+/// let parity = Indexers::new().with("even", |n: &u32| vec![(n % 2 == 0).to_string()]);
+/// let store = ThreadSafeStore::new(parity);
+/// for n in 1..=3 {
+///     store.insert(n.to_string().into(), n);
+/// }
+/// assert_eq!(store.by_index("even", "true")?, [2]);
+/// # Ok::<(), kinformer::cache::UnknownIndex>(())
+/// ```
+#[doc(alias = "NewThreadSafeStore")]
 pub struct ThreadSafeStore<T> {
     options: Options<T>,
     state: RwLock<State<T>>,
@@ -29,19 +42,18 @@ pub(super) struct Options<T> {
     pub(super) resource_version: Option<fn(&T) -> &str>,
     /// A set of bits that says which labels an object may have: see [`super::fingerprint`].
     pub(super) fingerprint: Option<fn(&T) -> u64>,
-    /// Whether a key is that of the object itself, for objects that know sooner than by comparing.
-    pub(super) has_key: Option<HasKey<T>>,
 }
-
-type HasKey<T> = fn(&T, &[u8]) -> bool;
 
 /// An object whose index values are known, to be stored.
 pub(crate) struct Prepared<T> {
     key: ObjectKey,
     object: T,
-    indexers: Arc<Indexers<T>>,
-    values: SmallVec<[Values<'static>; 2]>,
+    /// None if there is no function of the user's to be run.
+    indexed: Option<Indexed<T>>,
 }
+
+/// What the functions of these indices say of an object.
+type Indexed<T> = (Arc<Indexers<T>>, SmallVec<[Values<'static>; 2]>);
 
 /// An object that was prepared before indices were added, given back.
 pub(crate) struct Outdated<T>(pub(crate) ObjectKey, pub(crate) T);
@@ -50,12 +62,12 @@ impl<T: Clone> ThreadSafeStore<T> {
     /// An empty store with these indices.
     #[must_use]
     pub fn new(indexers: Indexers<T>) -> Self {
-        let options = Options { resource_version: None, fingerprint: None, has_key: None };
+        let options = Options { resource_version: None, fingerprint: None };
         Self::with_options(indexers, options)
     }
 
     pub(super) fn with_options(indexers: Indexers<T>, options: Options<T>) -> Self {
-        let state = State::new(Arc::new(indexers), options.has_key);
+        let state = State::new(Arc::new(indexers));
         Self { options, state: RwLock::new(state) }
     }
 
@@ -63,6 +75,27 @@ impl<T: Clone> ThreadSafeStore<T> {
     #[doc(alias = "Add")]
     #[doc(alias = "Update")]
     pub fn insert(&self, key: ObjectKey, object: T) -> Option<T> {
+        // What it frees, it frees without the lock.
+        match self.insert_plain(key, object) {
+            Ok(old) => old,
+            Err(Outdated(key, object)) => self.insert_indexed(key, object),
+        }
+    }
+
+    /// Stores an object if no function of the user's is to be run for it.
+    fn insert_plain(&self, key: ObjectKey, object: T) -> Result<Option<T>, Outdated<T>> {
+        let mut state = self.state.write();
+        if !state.indexers.are_plain() {
+            return Err(Outdated(key, object));
+        }
+        self.set_resource_version(&mut state, &object);
+        let values = state.indexers.values(&object);
+        let slot = state.place(&key, &values);
+        drop(values);
+        Ok(state.fill(slot, key, object))
+    }
+
+    fn insert_indexed(&self, key: ObjectKey, object: T) -> Option<T> {
         loop {
             let indexers = self.state.read().indexers.clone();
             // The user's code, without any lock.
@@ -74,23 +107,26 @@ impl<T: Clone> ThreadSafeStore<T> {
             self.set_resource_version(&mut state, &object);
             let slot = state.place(&key, &values);
             drop(values);
-            let old = state.fill(slot, key, object);
-            drop(state);
-            // What it frees, it frees without the lock.
-            return old;
+            return state.fill(slot, key, object);
         }
     }
 
     /// The part of [`insert`](Self::insert) that runs the user's index functions: without any lock.
     pub(crate) fn prepare(&self, key: ObjectKey, object: T) -> Prepared<T> {
-        let indexers = self.state.read().indexers.clone();
+        let state = self.state.read();
+        if state.indexers.are_plain() {
+            return Prepared { key, object, indexed: None };
+        }
+        let indexers = state.indexers.clone();
+        drop(state);
         let values = indexers.values(&object).into_iter().map(Values::into_owned).collect();
-        Prepared { key, object, indexers, values }
+        Prepared { key, object, indexed: Some((indexers, values)) }
     }
 
     /// The rest of [`insert`](Self::insert); fails if indices were added since the object was prepared.
     pub(crate) fn commit(&self, prepared: Prepared<T>) -> Result<Option<T>, Outdated<T>> {
-        let Prepared { key, object, indexers, values } = prepared;
+        let Prepared { key, object, indexed } = prepared;
+        let Some((indexers, values)) = indexed else { return self.insert_plain(key, object) };
         let mut state = self.state.write();
         if !Arc::ptr_eq(&indexers, &state.indexers) {
             return Err(Outdated(key, object));
@@ -128,7 +164,7 @@ impl<T: Clone> ThreadSafeStore<T> {
         let objects: Vec<_> = objects.into_iter().collect();
         loop {
             let indexers = self.state.read().indexers.clone();
-            let mut fresh = State::new(indexers.clone(), self.options.has_key);
+            let mut fresh = State::new(indexers.clone());
             fresh.reserve(objects.len());
             for (key, object) in &objects {
                 fresh.put(key.clone(), object.clone(), &indexers.values(object));
@@ -227,7 +263,7 @@ impl<T: Clone> ThreadSafeStore<T> {
     /// Removes everything, and gives the memory back.
     pub fn clear(&self) {
         let mut state = self.state.write();
-        let fresh = State::new(state.indexers.clone(), self.options.has_key);
+        let fresh = State::new(state.indexers.clone());
         let old = std::mem::replace(&mut *state, fresh);
         drop(state);
         drop(old);

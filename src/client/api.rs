@@ -2,7 +2,7 @@
 
 use std::{io, marker::PhantomData, sync::Arc};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{
     Client,
@@ -12,6 +12,7 @@ use super::{
     list::{self, List, ListMeta},
     options::{DeleteOptions, FieldValidation, ListOptions, LogOptions, Patch, WriteOptions},
     request::{JSON, Request, Target},
+    scale::Scale,
     transport::{Body as ResponseBody, Method},
     watch::Watch,
 };
@@ -53,6 +54,7 @@ const PAGE: u32 = 500;
 /// }
 /// # Ok::<(), kinformer::Error>(())
 /// ```
+#[doc(alias = "ResourceInterface")]
 pub struct Api<K> {
     client: Client,
     /// What the URLs are about; the objects of a subresource may be of another kind.
@@ -114,6 +116,9 @@ impl<K: Body> Api<K> {
 
     /// The same in one namespace. Without it, lists and watches are about all namespaces; to read or to
     /// write one object of a namespaced resource, say which namespace it is in.
+    ///
+    /// A name that no namespace can have, the empty one included, is an [`Error::Invalid`] of every call;
+    /// nothing is sent.
     #[must_use]
     pub fn namespace(&self, namespace: &str) -> Self {
         Self { namespace: Some(namespace.to_owned()), ..self.clone() }
@@ -162,6 +167,7 @@ impl<K: Body> Api<K> {
     }
 
     /// The status of the objects: get, replace, patch and apply are about it alone.
+    #[doc(alias = "UpdateStatus")]
     #[must_use]
     pub fn status(&self) -> Self {
         self.subresource("status")
@@ -259,9 +265,23 @@ impl<K: Body> Api<K> {
         })
     }
 
+    /// Whether lists and watches can be asked for.
+    ///
+    /// # Errors
+    ///
+    /// What they would say before anything is sent.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.request(Method::Get, None).map(drop)
+    }
+
     /// Whom reflectors of these objects have to get along with.
     pub(crate) fn crowd(&self) -> &Arc<Crowd> {
         &self.client.connection.crowd
+    }
+
+    /// What stops its calls.
+    pub(crate) fn stop_token(&self) -> &StopToken {
+        self.client.stop_token()
     }
 
     /// Lists objects page by page, as they are asked for.
@@ -305,7 +325,8 @@ impl<K: Body> Api<K> {
     /// `apiVersion` and `kind` are added where the body has none. `metadata.generateName` instead of a
     /// name lets the server choose. A [subresource](Self::subresource) is made under the object that
     /// the body's `metadata.name` names; if the server only says that it was done, as it does of a
-    /// binding, the result is what was sent.
+    /// binding, the result is what was sent. What is answered and kept nowhere, as a review is, has no
+    /// name: that of the result is empty.
     ///
     /// # Errors
     ///
@@ -355,7 +376,7 @@ impl<K: Body> Api<K> {
             Some(sent) if failure::success_status(&answer).is_some() => sent,
             _ => &answer,
         };
-        Ok(Object::ingest(&self.origin, object)?)
+        Ok(Object::ingest_answer(&self.origin, object)?)
     }
 
     /// Changes an object in part.
@@ -418,7 +439,7 @@ impl<K: Body> Api<K> {
         if let Some(status) = failure::success_status(&body) {
             return Ok(Deletion::Done(Box::new(status)));
         }
-        Ok(Deletion::Pending(Object::ingest(&self.origin, &body)?))
+        Ok(Deletion::Pending(Object::ingest_text(&self.origin, &body)?))
     }
 
     /// Deletes all objects that the list options select.
@@ -483,8 +504,7 @@ impl<K: Body> Api<K> {
         };
         let namespaced = self.resource.is_namespaced();
         if namespaced && self.namespace.is_none() && (name.is_some() || method == Method::Post) {
-            let text =
-                format!("{} live in namespaces: say which with .namespace(..)", target.resource);
+            let text = format!("{} live in namespaces: say which one", target.resource);
             return Err(Error::invalid("namespace", text));
         }
         let mut request = Request::for_resource(method, &target)?;
@@ -496,12 +516,12 @@ impl<K: Body> Api<K> {
 
     fn object(&self, request: &Request) -> Result<Object<K>> {
         let body = self.client.connection.request(request, &self.client.stop)?;
-        Ok(Object::ingest(&self.origin, &body)?)
+        Ok(Object::ingest_text(&self.origin, &body)?)
     }
 }
 
 impl<K> Api<K> {
-    fn cast<J>(&self) -> Api<J> {
+    pub(crate) fn cast<J>(&self) -> Api<J> {
         Api {
             client: self.client.clone(),
             resource: self.resource.clone(),
@@ -528,6 +548,7 @@ fn metadata_accept(kind: &str) -> String {
 /// All objects of a list, page by page: see [`Api::list_all`].
 #[derive(Debug)]
 #[must_use = "nothing is asked for until the first object is"]
+#[doc(alias = "ListPager")]
 pub struct ListAll<K> {
     api: Api<K>,
     options: ListOptions,
@@ -567,6 +588,7 @@ impl<K: Body> Iterator for ListAll<K> {
 
 /// The log of a container, as it is written: see [`Api::logs`].
 #[derive(Debug)]
+#[doc(alias = "GetLogs")]
 pub struct LogStream(ResponseBody);
 
 impl io::Read for LogStream {
@@ -576,37 +598,4 @@ impl io::Read for LogStream {
             io::Error::new(kind, self.0.failure(error))
         })
     }
-}
-
-/// How many replicas there are and should be: the `scale` subresource.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct Scale {
-    /// Of the scaled object.
-    pub metadata: crate::object::Metadata,
-    /// How many there should be.
-    pub spec: ScaleSpec,
-    /// How many there are.
-    pub status: ScaleStatus,
-}
-
-/// The wish of a [`Scale`].
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct ScaleSpec {
-    /// How many replicas there should be.
-    pub replicas: u32,
-}
-
-/// The state of a [`Scale`].
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct ScaleStatus {
-    /// How many replicas there are.
-    pub replicas: u32,
-    /// The label selector of the replicas.
-    pub selector: String,
 }

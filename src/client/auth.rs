@@ -70,7 +70,8 @@ impl Auth {
                 Ok(Authorization { header: header.clone(), ..Authorization::default() })
             }
             Self::File(file) => {
-                let header = file.lock().current(Instant::now());
+                let read = file.lock().current(Instant::now());
+                let header = told(read);
                 Ok(Authorization { header: Some(header), ..Authorization::default() })
             }
             Self::Plugin(plugin) => plugin.current(stop),
@@ -82,7 +83,8 @@ impl Auth {
         match self {
             Self::Fixed(_) => false,
             Self::File(file) => {
-                let fresh = file.lock().read_again(Instant::now());
+                let read = file.lock().read_again(Instant::now());
+                let fresh = told(read);
                 used.header.as_ref().is_none_or(|used| used.expose() != fresh.expose())
             }
             Self::Plugin(plugin) => {
@@ -128,19 +130,35 @@ impl TokenFile {
         Ok(Self { path: path.to_owned(), files, header, read: now })
     }
 
-    fn current(&mut self, now: Instant) -> Secret {
+    fn current(&mut self, now: Instant) -> (Secret, Option<ConfigError>) {
         let old = now.saturating_duration_since(self.read) >= TOKEN_FILE_AGE;
-        if self.files.changed(now) || old { self.read_again(now) } else { self.header.clone() }
+        if self.files.changed(now) || old {
+            self.read_again(now)
+        } else {
+            (self.header.clone(), None)
+        }
     }
 
-    fn read_again(&mut self, now: Instant) -> Secret {
+    /// The token, and what is wrong with the file if it is the one read before.
+    fn read_again(&mut self, now: Instant) -> (Secret, Option<ConfigError>) {
         self.read = now;
-        match read_token(&self.path) {
-            Ok(header) => self.header = header,
-            Err(error) => log::warn!("using the token read before: {error}"),
-        }
-        self.header.clone()
+        let problem = match read_token(&self.path) {
+            Ok(header) => {
+                self.header = header;
+                None
+            }
+            Err(error) => Some(error),
+        };
+        (self.header.clone(), problem)
     }
+}
+
+/// The token. Not under the lock: a logger may use the client.
+fn told((header, problem): (Secret, Option<ConfigError>)) -> Secret {
+    if let Some(error) = problem {
+        log::warn!("using the token read before: {error}");
+    }
+    header
 }
 
 fn read_token(path: &Path) -> Result<Secret, ConfigError> {
@@ -266,14 +284,14 @@ mod tests {
         fs::write(&path, "one\n").unwrap();
         let start = Instant::now();
         let mut file = TokenFile::new(&path, None, start).unwrap();
-        assert_eq!(file.current(start).expose(), "Bearer one");
+        assert_eq!(file.current(start).0.expose(), "Bearer one");
         fs::write(&path, "second").unwrap();
-        assert_eq!(file.current(start).expose(), "Bearer one", "looks once a second");
-        assert_eq!(file.current(start + Duration::from_secs(2)).expose(), "Bearer second");
+        assert_eq!(file.current(start).0.expose(), "Bearer one", "looks once a second");
+        assert_eq!(file.current(start + Duration::from_secs(2)).0.expose(), "Bearer second");
         fs::write(&path, "").unwrap();
-        assert_eq!(file.current(start + Duration::from_secs(99)).expose(), "Bearer second");
+        assert_eq!(file.current(start + Duration::from_secs(99)).0.expose(), "Bearer second");
         fs::remove_file(&path).unwrap();
-        assert_eq!(file.current(start + Duration::from_secs(200)).expose(), "Bearer second");
+        assert_eq!(file.current(start + Duration::from_secs(200)).0.expose(), "Bearer second");
         let error = TokenFile::new(&path, None, start).unwrap_err().to_string();
         assert!(error.contains("kinf-token") && error.contains("tokenFile"), "{error}");
         let inline = TokenFile::new(&path, Some(Secret::new("Bearer x")), start).unwrap();

@@ -9,7 +9,7 @@ use super::turns::{Turn, Turns};
 use crate::{
     error::Result,
     stop::{Interrupt, StopToken},
-    sync::{Condvar, Mutex},
+    sync::{Condvar, Mutex, MutexGuard},
 };
 
 /// How many lists of reflectors one client has under way.
@@ -17,47 +17,34 @@ const LISTS_AT_A_TIME: usize = 4;
 
 /// The reflectors of one client.
 ///
-/// Only so many of them list at a time. While the server cannot be reached, one of them tries again and
-/// the others wait for what comes of it. What one of them has learnt about streamed lists counts for all.
+/// Only so many of them list at a time. While the server cannot be reached they back off together: each
+/// attempt counts for all who wait, and whoever is due first makes the next. Nobody waits for a
+/// particular one, which may be busy with something else. What one of them has learnt about streamed
+/// lists counts for all.
 #[derive(Debug)]
 pub struct Crowd {
     list_turns: Turns,
     state: Mutex<State>,
-    reach_or_stop: Condvar,
+    attempt_or_reach_or_stop: Condvar,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
-    members: u64,
-    reach: Reach,
+    /// How many wait for the server.
+    waiting: usize,
+    /// How often one of those has tried again.
+    attempts: u64,
+    /// How often the server was reached while somebody waited for that.
+    regained: u64,
     /// Whether the server streams lists, as far as that is known.
     streams: Option<bool>,
 }
-
-#[derive(Debug)]
-enum Reach {
-    Fine,
-    /// The server cannot be reached; one goes ahead and tries.
-    Lost {
-        scout: Option<u64>,
-    },
-}
-
-/// One reflector among those of its client.
-#[derive(Debug)]
-pub(crate) struct Member {
-    crowd: Arc<Crowd>,
-    id: u64,
-}
-
-/// Keeps a member from being waited for when it is gone.
-pub(crate) struct Present<'a>(&'a Member);
 
 /// How a wait for a server out of reach ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Waited {
     /// It is this one's turn to try.
-    Scout,
+    Due,
     /// Another one has reached the server.
     Regained,
 }
@@ -66,112 +53,96 @@ impl Default for Crowd {
     fn default() -> Self {
         Self {
             list_turns: Turns::new(LISTS_AT_A_TIME),
-            state: Mutex::new(State { members: 0, reach: Reach::Fine, streams: None }),
-            reach_or_stop: Condvar::new(),
+            state: Mutex::default(),
+            attempt_or_reach_or_stop: Condvar::new(),
         }
     }
 }
 
 impl Crowd {
-    pub(crate) fn join(self: Arc<Self>) -> Member {
-        let id = {
-            let mut state = self.state.lock();
-            state.members += 1;
-            state.members
-        };
-        Member { crowd: self, id }
-    }
-
     /// Blocks until it is one's turn to list.
     pub(crate) fn list_turn(&self, stop: &StopToken) -> Result<Turn> {
         self.list_turns.take(stop)
     }
-}
-
-impl Member {
-    /// To be kept while the reflector runs.
-    pub(crate) fn present(&self) -> Present<'_> {
-        Present(self)
-    }
-
-    /// Blocks until it is one's turn to list.
-    pub(crate) fn list_turn(&self, stop: &StopToken) -> Result<Turn> {
-        self.crowd.list_turn(stop)
-    }
 
     /// The server has answered, whatever it said.
     pub(crate) fn reached(&self) {
-        let mut state = self.crowd.state.lock();
-        if matches!(state.reach, Reach::Lost { .. }) {
-            state.reach = Reach::Fine;
-            self.crowd.reach_or_stop.notify_all();
+        let mut state = self.state.lock();
+        if state.waiting > 0 {
+            state.regained += 1;
+            self.attempt_or_reach_or_stop.notify_all();
         }
     }
 
-    /// Waits after the server could not be reached: for `delay` if nobody else is about to try, else
-    /// until somebody has reached it.
-    pub(crate) fn wait_for_server(&self, delay: Duration, stop: &StopToken) -> Result<Waited> {
-        let crowd = &self.crowd;
-        let _interruptible = stop.on_stop(crowd.clone())?;
+    /// Waits after the server could not be reached, until somebody has reached it or it is time for
+    /// another attempt. `delay` gives the pause after each attempt, one's own or another's; it is called
+    /// under the lock.
+    pub(crate) fn wait_for_server(
+        self: &Arc<Self>,
+        delay: impl FnMut() -> Duration,
+        stop: &StopToken,
+    ) -> Result<Waited> {
+        let _interruptible = stop.on_stop(self.clone())?;
+        let mut state = self.state.lock();
+        state.waiting += 1;
+        let waited = self.wait(&mut state, delay, stop);
+        state.waiting -= 1;
+        waited
+    }
+
+    fn wait(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        mut delay: impl FnMut() -> Duration,
+        stop: &StopToken,
+    ) -> Result<Waited> {
         // None is later than anybody will wait.
-        let mut tries_at = Instant::now().checked_add(delay);
-        let mut state = crowd.state.lock();
-        if matches!(state.reach, Reach::Fine) {
-            state.reach = Reach::Lost { scout: Some(self.id) };
-        }
+        let mut next_due = || Instant::now().checked_add(delay());
+        let (mut attempts, regained) = (state.attempts, state.regained);
+        let mut due = next_due();
         loop {
             stop.check()?;
-            match &mut state.reach {
-                Reach::Fine => return Ok(Waited::Regained),
-                Reach::Lost { scout } if scout.is_none() => {
-                    *scout = Some(self.id);
-                    tries_at = Instant::now().checked_add(delay);
+            if state.regained != regained {
+                return Ok(Waited::Regained);
+            }
+            if state.attempts != attempts {
+                attempts = state.attempts;
+                due = next_due();
+            }
+            match due {
+                Some(at) if Instant::now() >= at => {
+                    state.attempts += 1;
+                    self.attempt_or_reach_or_stop.notify_all();
+                    return Ok(Waited::Due);
                 }
-                Reach::Lost { scout } if *scout == Some(self.id) => match tries_at {
-                    Some(at) if Instant::now() >= at => return Ok(Waited::Scout),
-                    Some(at) => {
-                        crowd.reach_or_stop.wait_until(&mut state, at);
-                    }
-                    None => crowd.reach_or_stop.wait(&mut state),
-                },
-                Reach::Lost { .. } => crowd.reach_or_stop.wait(&mut state),
+                Some(at) => {
+                    self.attempt_or_reach_or_stop.wait_until(state, at);
+                }
+                None => self.attempt_or_reach_or_stop.wait(state),
             }
         }
     }
 
     /// Whether to ask for streamed lists: yes, as long as it is not known that the server has none.
     pub(crate) fn may_stream(&self) -> bool {
-        self.crowd.state.lock().streams != Some(false)
+        self.state.lock().streams != Some(false)
     }
 
     /// The server has streamed a list.
     pub(crate) fn streams(&self) {
-        self.crowd.state.lock().streams = Some(true);
+        self.state.lock().streams = Some(true);
     }
 
     /// The server does not stream lists, unless it has done so before: then it was about one resource,
     /// of a server behind the server.
     pub(crate) fn does_not_stream(&self) {
-        self.crowd.state.lock().streams.get_or_insert(false);
+        self.state.lock().streams.get_or_insert(false);
     }
 
     /// It may have been something else.
     pub(crate) fn may_stream_after_all(&self) {
-        let mut state = self.crowd.state.lock();
+        let mut state = self.state.lock();
         state.streams = state.streams.filter(|&streams| streams);
-    }
-}
-
-impl Drop for Present<'_> {
-    fn drop(&mut self) {
-        let Member { crowd, id } = self.0;
-        let mut state = crowd.state.lock();
-        if let Reach::Lost { scout } = &mut state.reach
-            && *scout == Some(*id)
-        {
-            *scout = None;
-            crowd.reach_or_stop.notify_all();
-        }
     }
 }
 
@@ -179,92 +150,109 @@ impl Interrupt for Crowd {
     fn interrupt(&self) {
         // Under the lock, so that whoever is about to wait has seen the stop or is woken.
         drop(self.state.lock());
-        self.reach_or_stop.notify_all();
+        self.attempt_or_reach_or_stop.notify_all();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
+    use std::{sync::mpsc, thread};
 
     use super::*;
 
     const LONG: Duration = Duration::from_secs(3600);
 
-    fn members() -> (Member, Member) {
-        let crowd = Arc::new(Crowd::default());
-        (crowd.clone().join(), crowd.join())
-    }
-
-    #[test]
-    fn one_tries_again_and_the_others_wait_for_it() {
-        let (scout, other) = members();
-        let stop = StopToken::new();
-        let waited = scout.wait_for_server(Duration::ZERO, &stop).unwrap();
-        assert_eq!(waited, Waited::Scout);
-        thread::scope(|scope| {
-            let waiting = scope.spawn(|| other.wait_for_server(LONG, &stop));
-            for _ in 0..3 {
-                assert_eq!(scout.wait_for_server(Duration::ZERO, &stop).unwrap(), Waited::Scout);
-            }
-            // Again, if the other one had not begun to wait.
-            while !waiting.is_finished() {
-                scout.reached();
-                thread::yield_now();
-            }
-            assert_eq!(waiting.join().unwrap().unwrap(), Waited::Regained);
-        });
+    /// Ends when the other one waits.
+    fn until_waiting(crowd: &Crowd, count: usize) {
+        while crowd.state.lock().waiting < count {
+            thread::yield_now();
+        }
     }
 
     #[test]
     fn whoever_reaches_the_server_ends_the_wait_of_all() {
-        let (scout, other) = members();
+        let crowd = Arc::<Crowd>::default();
         let stop = StopToken::new();
         thread::scope(|scope| {
-            let waiting = scope.spawn(|| scout.wait_for_server(LONG, &stop));
-            while matches!(other.crowd.state.lock().reach, Reach::Fine) {
-                thread::yield_now();
+            let wait = || crowd.wait_for_server(|| LONG, &stop);
+            let waiting = [scope.spawn(wait), scope.spawn(wait)];
+            until_waiting(&crowd, 2);
+            crowd.reached();
+            for waiting in waiting {
+                assert_eq!(waiting.join().unwrap().unwrap(), Waited::Regained);
             }
-            other.reached();
+        });
+        assert_eq!(crowd.state.lock().waiting, 0);
+    }
+
+    #[test]
+    fn an_attempt_counts_for_all_who_wait() {
+        let crowd = Arc::<Crowd>::default();
+        let stop = StopToken::new();
+        let (asked, delays) = mpsc::channel();
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let delay = || {
+                    asked.send(()).unwrap();
+                    LONG
+                };
+                crowd.wait_for_server(delay, &stop)
+            });
+            delays.recv().unwrap();
+            for _ in 0..3 {
+                let waited = crowd.wait_for_server(|| Duration::ZERO, &stop).unwrap();
+                assert_eq!(waited, Waited::Due);
+                delays.recv().expect("the other one has counted it");
+            }
+            assert!(delays.try_recv().is_err());
+            crowd.reached();
             assert_eq!(waiting.join().unwrap().unwrap(), Waited::Regained);
         });
     }
 
+    /// Its back-off may be long, or its error handler may never return.
     #[test]
-    fn another_one_goes_ahead_when_the_first_is_gone() {
-        let (scout, other) = members();
+    fn nobody_waits_for_one_that_has_tried_or_will_try_later() {
+        let crowd = Arc::<Crowd>::default();
         let stop = StopToken::new();
-        {
-            let _present = scout.present();
-            scout.wait_for_server(Duration::ZERO, &stop).unwrap();
-        }
-        let waited = other.wait_for_server(Duration::ZERO, &stop).unwrap();
-        assert_eq!(waited, Waited::Scout);
-    }
-
-    #[test]
-    fn a_stop_ends_the_wait() {
-        let (scout, other) = members();
-        let stop = StopToken::new();
-        scout.wait_for_server(Duration::ZERO, &stop).unwrap();
+        assert_eq!(crowd.wait_for_server(|| Duration::ZERO, &stop).unwrap(), Waited::Due);
         thread::scope(|scope| {
-            let waiting = scope.spawn(|| other.wait_for_server(LONG, &stop).is_err());
-            stop.stop();
-            assert!(waiting.join().unwrap());
+            let patient = scope.spawn(|| crowd.wait_for_server(|| LONG, &stop));
+            until_waiting(&crowd, 1);
+            for _ in 0..3 {
+                let soon = || Duration::from_millis(1);
+                assert_eq!(crowd.wait_for_server(soon, &stop).unwrap(), Waited::Due);
+            }
+            assert!(!patient.is_finished());
+            crowd.reached();
+            assert_eq!(patient.join().unwrap().unwrap(), Waited::Regained);
         });
     }
 
     #[test]
+    fn a_stop_ends_the_wait() {
+        let crowd = Arc::<Crowd>::default();
+        let stop = StopToken::new();
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| crowd.wait_for_server(|| Duration::MAX, &stop).is_err());
+            until_waiting(&crowd, 1);
+            stop.stop();
+            assert!(waiting.join().unwrap());
+        });
+        assert_eq!(crowd.state.lock().waiting, 0);
+    }
+
+    #[test]
     fn what_is_known_of_streamed_lists_counts_for_all_and_a_success_counts_most() {
-        let (one, other) = members();
-        assert!(one.may_stream());
-        one.does_not_stream();
-        assert!(!other.may_stream());
-        other.may_stream_after_all();
-        assert!(one.may_stream());
-        other.streams();
-        one.does_not_stream();
-        one.may_stream_after_all();
-        assert!(other.may_stream());
+        let crowd = Crowd::default();
+        assert!(crowd.may_stream());
+        crowd.does_not_stream();
+        assert!(!crowd.may_stream());
+        crowd.may_stream_after_all();
+        assert!(crowd.may_stream());
+        crowd.streams();
+        crowd.does_not_stream();
+        crowd.may_stream_after_all();
+        assert!(crowd.may_stream());
     }
 }

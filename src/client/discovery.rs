@@ -55,6 +55,7 @@ pub struct Discovery {
 /// One group of the API.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
+#[doc(alias = "APIGroup")]
 pub struct ApiGroup {
     /// The name; empty for the core group.
     pub name: String,
@@ -67,6 +68,7 @@ pub struct ApiGroup {
 /// One resource in one version, and what can be done with it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
+#[doc(alias = "APIResource")]
 pub struct DiscoveredResource {
     /// Group, version, kind, plural and scope.
     pub resource: ApiResource,
@@ -94,6 +96,7 @@ impl DiscoveredResource {
 /// A group version whose resources could not be read.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
+#[doc(alias = "ErrGroupDiscoveryFailed")]
 pub struct DiscoveryFailure {
     /// `v1` or `group/version`.
     pub group_version: String,
@@ -332,7 +335,7 @@ impl Catalogue {
     fn find_kind(&self, wanted: &str) -> Result<DiscoveredResource, Vec<String>> {
         let wanted = Wanted::parse(wanted);
         self.find(&wanted, |found, name| found.resource.kind().eq_ignore_ascii_case(name))
-            .ok_or_else(|| self.near(wanted.name, |found| found.resource.kind()))
+            .ok_or_else(|| self.near(&wanted, |found| found.resource.kind()))
     }
 
     fn find_resource(&self, wanted: &str) -> Result<DiscoveredResource, Vec<String>> {
@@ -346,7 +349,7 @@ impl Catalogue {
         };
         self.find(&wanted, named)
             .or_else(|| self.find(&wanted, short))
-            .ok_or_else(|| self.near(wanted.name, |found| found.resource.plural()))
+            .ok_or_else(|| self.near(&wanted, |found| found.resource.plural()))
     }
 
     fn find(
@@ -367,21 +370,34 @@ impl Catalogue {
         found.cloned()
     }
 
+    /// What is called like it, in any group and version; the nearest first, as precisely as was asked for.
     fn near<'a>(
         &'a self,
-        wanted: &str,
+        wanted: &Wanted<'_>,
         name: impl Fn(&'a DiscoveredResource) -> &'a str,
     ) -> Vec<String> {
         const MOST: usize = 3;
-        let wanted = wanted.to_ascii_lowercase();
+        let lower = wanted.name.to_ascii_lowercase();
+        let most_changes = 1 + lower.len() / 3;
         let mut near: Vec<_> = self
             .preferred()
-            .map(|found| (distance(&wanted, &name(found).to_ascii_lowercase()), name(found)))
-            .filter(|(distance, _)| *distance <= 1 + wanted.len() / 3)
+            // So many letters are to be added or removed, at least: a name beyond reason is not compared.
+            .filter(|found| name(found).len().abs_diff(lower.len()) <= most_changes)
+            .map(|found| {
+                let by_name = distance(&lower, &name(found).to_ascii_lowercase());
+                let group = found.resource.group();
+                let by_group = wanted.group.map_or(0, |wanted| distance(wanted, group));
+                (by_name, by_group, wanted.like(name(found), &found.resource))
+            })
+            .filter(|(by_name, ..)| *by_name <= most_changes)
             .collect();
         near.sort_unstable();
         near.dedup();
-        near.into_iter().take(MOST).map(|(_, name)| name.to_owned()).collect()
+        if near.first().is_some_and(|(by_name, ..)| *by_name == 0) {
+            // The name is right, so the group or the version is not: other names are no help.
+            near.retain(|(by_name, ..)| *by_name == 0);
+        }
+        near.into_iter().take(MOST).map(|(.., name)| name).collect()
     }
 }
 
@@ -424,6 +440,19 @@ impl<'a> Wanted<'a> {
             }
             _ if is_version(rest) => Self { name, group: Some(""), version: Some(rest) },
             _ => Self { name, group: Some(rest), version: None },
+        }
+    }
+}
+
+impl Wanted<'_> {
+    /// Another name, with as much about group and version as this one has.
+    fn like(&self, name: &str, resource: &ApiResource) -> String {
+        match (self.group, self.version) {
+            (_, Some(_)) => format!("{}/{name}", resource.api_version()),
+            (Some(_), None) if !resource.group().is_empty() => {
+                format!("{name}.{}", resource.group())
+            }
+            _ => name.to_owned(),
         }
     }
 }

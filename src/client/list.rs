@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use super::{failure, transport::Body};
 use crate::{
     error::{DecodeError, Error, Result, Status},
-    json::{scan::unescape, stream::JsonStream},
+    json::{outline::Value, scan::unescape, stream::JsonStream},
     object::{Object, Origin},
     stop::StopToken,
 };
@@ -32,6 +32,7 @@ pub struct ListMeta {
 /// One page of objects, or all of them.
 #[derive(Debug)]
 #[non_exhaustive]
+#[doc(alias = "UnstructuredList")]
 pub struct List<K> {
     /// The objects.
     pub items: Vec<Object<K>>,
@@ -80,7 +81,7 @@ pub(super) fn read<K>(
 
 /// Cuts a list that comes from anywhere.
 #[cfg(feature = "_fuzz")]
-pub(crate) fn cut_list(reader: impl Read, item: &mut dyn FnMut(&[u8])) -> io::Result<Vec<u8>> {
+pub(crate) fn cut_list(reader: impl Read, item: &mut dyn FnMut(Value<'_>)) -> io::Result<Vec<u8>> {
     cut(&mut JsonStream::new(reader), &mut |text| {
         item(text);
         Ok(())
@@ -103,7 +104,7 @@ pub(super) fn discard(body: &mut Body) -> Result<()> {
 /// Cuts the items out of a list; gives back the rest of it, with an empty array in their place.
 fn cut(
     stream: &mut JsonStream<impl Read>,
-    item: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    item: &mut dyn FnMut(Value<'_>) -> io::Result<()>,
 ) -> io::Result<Vec<u8>> {
     /// A list's own fields are small. This bounds what a server gone wrong can make of them.
     const MAX_ENVELOPE: usize = 1024 * 1024;
@@ -112,7 +113,7 @@ fn cut(
     stream.expect(b'{')?;
     if stream.peek()? != Some(b'}') {
         loop {
-            let key = stream.take_value()?;
+            let key = stream.take_value()?.bytes();
             let is_items = unescape(key).is_ok_and(|key| key == "items");
             envelope.extend_from_slice(key);
             envelope.push(b':');
@@ -121,7 +122,7 @@ fn cut(
                 cut_items(stream, item)?;
                 envelope.extend_from_slice(b"[]");
             } else {
-                envelope.extend_from_slice(stream.take_value()?);
+                envelope.extend_from_slice(stream.take_value()?.bytes());
             }
             if envelope.len() > MAX_ENVELOPE {
                 let text = "the list is more than its items";
@@ -145,7 +146,7 @@ fn cut(
 
 fn cut_items(
     stream: &mut JsonStream<impl Read>,
-    item: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    item: &mut dyn FnMut(Value<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     stream.expect(b'[')?;
     if stream.peek()? != Some(b']') {
@@ -202,7 +203,7 @@ mod tests {
         let mut items = Vec::new();
         let mut stream = JsonStream::new(text.as_bytes());
         let envelope = cut(&mut stream, &mut |item| {
-            items.push(String::from_utf8(item.to_vec()).unwrap());
+            items.push(String::from_utf8(item.bytes().to_vec()).unwrap());
             Ok(())
         })?;
         Ok((items, String::from_utf8(envelope).unwrap()))

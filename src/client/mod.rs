@@ -11,6 +11,7 @@ mod list;
 mod manifest;
 mod options;
 mod request;
+mod scale;
 mod transport;
 mod turns;
 mod warning;
@@ -21,9 +22,8 @@ use std::{fmt, sync::Arc};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-pub(crate) use self::crowd::{Member, Waited};
 pub use self::{
-    api::{Api, Deletion, ListAll, LogStream, Scale, ScaleSpec, ScaleStatus},
+    api::{Api, Deletion, ListAll, LogStream},
     crowd::Crowd,
     discovery::{ApiGroup, DiscoveredResource, Discovery, DiscoveryFailure},
     list::{List, ListMeta},
@@ -31,9 +31,11 @@ pub use self::{
         DeleteOptions, FieldValidation, ListOptions, LogOptions, Patch, Preconditions,
         PropagationPolicy, ResourceVersionMatch,
     },
+    scale::{Scale, ScaleSpec, ScaleStatus},
     watch::{Bookmark, Watch, WatchEvent},
 };
 use self::{connection::Connection, request::Request, transport::Method};
+pub(crate) use self::{crowd::Waited, turns::Turn};
 use crate::{
     config::Config,
     error::{Error, Result},
@@ -90,7 +92,8 @@ impl Client {
         Ok(Self { connection: Arc::new(Connection::new(config)?), stop: StopToken::new() })
     }
 
-    /// The same client, whose calls are interrupted when `stop` is stopped.
+    /// The same client, whose calls are interrupted when `stop` is stopped. Factories and informers that are
+    /// made from it stop, too.
     ///
     /// ```no_run
     /// # let client = kinformer::Client::try_default()?;
@@ -107,6 +110,11 @@ impl Client {
     #[must_use]
     pub fn with_stop(&self, stop: &StopToken) -> Self {
         Self { connection: self.connection.clone(), stop: stop.clone() }
+    }
+
+    /// What stops its calls.
+    pub(crate) fn stop_token(&self) -> &StopToken {
+        &self.stop
     }
 
     /// The configuration it was made from.
@@ -217,6 +225,7 @@ impl fmt::Debug for Client {
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
+#[doc(alias = "Info")]
 pub struct ServerVersion {
     /// The major version, as `1`.
     pub major: String,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::request::Request;
 use crate::selector::{fields, labels};
@@ -169,6 +169,7 @@ impl ListOptions {
 /// For apply, see [`Api::apply`](crate::Api::apply).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
+#[doc(alias = "PatchType")]
 pub enum Patch<B> {
     /// RFC 7386: what is there replaces, `null` removes, lists are replaced whole.
     Merge(B),
@@ -238,8 +239,8 @@ impl WriteOptions {
 /// let now = DeleteOptions::new().grace_period_seconds(0);
 /// let with_dependents = DeleteOptions::new().propagation(PropagationPolicy::Foreground);
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct DeleteOptions {
     /// How long the object may take to end, in seconds; 0 is at once.
@@ -254,8 +255,9 @@ pub struct DeleteOptions {
 }
 
 /// What becomes of the objects that belong to a deleted one.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[non_exhaustive]
+#[doc(alias = "DeletionPropagation")]
 pub enum PropagationPolicy {
     /// They stay, ownerless.
     Orphan,
@@ -266,8 +268,8 @@ pub enum PropagationPolicy {
 }
 
 /// What must hold for a deletion to happen; otherwise it is a [conflict](crate::Error::is_conflict).
-#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Preconditions {
     /// It is this very object and not another of the same name.
@@ -339,6 +341,7 @@ impl DeleteOptions {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
+#[doc(alias = "PodLogOptions")]
 pub struct LogOptions {
     /// Which container. Defaults to the only one.
     pub container: Option<String>,

@@ -8,7 +8,7 @@ use super::transport::Method;
 use crate::{
     error::{Error, Result},
     json::scan::Members,
-    object::ApiResource,
+    object::{ApiResource, check_namespace},
 };
 
 /// What a list of objects may be answered with.
@@ -130,8 +130,9 @@ impl Target<'_> {
                 let text = format!("{} do not live in namespaces", self.resource);
                 return Err(Error::invalid("namespace", text));
             }
+            check_namespace(namespace)?;
             path.push_str("/namespaces/");
-            path.push_str(segment("namespace", namespace)?);
+            path.push_str(namespace);
         }
         path.push('/');
         path.push_str(segment("resource", self.resource.plural())?);

@@ -5,10 +5,7 @@ use std::{fmt, io, sync::Arc, time::Duration};
 use super::transport::Body;
 use crate::{
     error::{DecodeError, Error, Found, Result, Status},
-    json::{
-        scan::{Members, unescape},
-        stream::JsonStream,
-    },
+    json::{outline::Value, scan::unescape, stream::JsonStream},
     object::{Object, Origin},
     stop::StopToken,
 };
@@ -53,6 +50,20 @@ impl Bookmark {
 /// Ends when the server ends the watch, which it does from time to time: go on from the last resource
 /// version seen. For a watch that goes on by itself, use an informer.
 ///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kinformer::{Client, ListOptions, WatchEvent};
+///
+/// for event in Client::try_default()?.api::<Pod>().watch(&ListOptions::new())? {
+///     match event? {
+///         WatchEvent::Added(pod) => println!("ADDED {pod}"),
+///         WatchEvent::Error(status) => println!("ERROR {status}"),
+///         other => println!("{other:?}"),
+///     }
+/// }
+/// # Ok::<(), kinformer::Error>(())
+/// ```
+///
 /// # Blocking
 ///
 /// `next` blocks until there is an event. It returns at once when the [`StopToken`] of its
@@ -66,12 +77,13 @@ impl Bookmark {
 /// An object that cannot be used is an error for that one item, and the watch goes on. A watch that
 /// breaks is an error and not a silent end.
 #[must_use = "a watch that is dropped is ended"]
+#[doc(alias = "Interface")]
 pub struct Watch<K> {
     source: Source<K>,
 }
 
 enum Source<K> {
-    Stream(Stream),
+    Stream(Box<Stream>),
     /// Nothing can match, so nothing was asked.
     Nothing(StopToken),
     /// Somebody else's events.
@@ -95,7 +107,7 @@ impl<K> Watch<K> {
 
     pub(super) fn new(body: Body, origin: Arc<Origin>, stop: StopToken) -> Self {
         let stream = Stream { frames: JsonStream::new(body), origin, stop };
-        Self { source: Source::Stream(stream) }
+        Self { source: Source::Stream(Box::new(stream)) }
     }
 
     /// A watch that ends only when it is stopped: nothing can match.
@@ -117,6 +129,19 @@ impl<K> Watch<K> {
             Source::Over => Source::Over,
         };
         Watch { source }
+    }
+
+    /// Whether the next event has arrived already: to read it is not to wait.
+    pub(crate) fn has_next(&mut self) -> bool {
+        match &mut self.source {
+            Source::Stream(stream) => stream.frames.has_object(),
+            _ => false,
+        }
+    }
+
+    /// Whether hardly more has arrived than has been read.
+    pub(crate) fn has_caught_up(&self) -> bool {
+        matches!(&self.source, Source::Stream(stream) if stream.frames.has_caught_up())
     }
 
     /// Changes how long the server may be silent from now on.
@@ -144,7 +169,7 @@ impl<K> Iterator for Watch<K> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let Stream { frames, origin, stop } = match &mut self.source {
-            Source::Stream(stream) => stream,
+            Source::Stream(stream) => &mut **stream,
             Source::Other(events) => return events.next(),
             Source::Nothing(stop) => {
                 stop.wait();
@@ -180,7 +205,7 @@ impl<K> fmt::Debug for Watch<K> {
 }
 
 /// The next JSON value, which need not be a line; `None` at the end.
-fn take_frame(stream: &mut JsonStream<Body>) -> io::Result<Option<&[u8]>> {
+fn take_frame(stream: &mut JsonStream<Body>) -> io::Result<Option<Value<'_>>> {
     match stream.peek()? {
         None => Ok(None),
         Some(b'{') => stream.take_value().map(Some),
@@ -192,34 +217,34 @@ fn take_frame(stream: &mut JsonStream<Body>) -> io::Result<Option<&[u8]>> {
 }
 
 /// Reads one frame: the type decides how the object is read.
-pub(crate) fn parse<K>(frame: &[u8], origin: &Arc<Origin>) -> Result<WatchEvent<K>> {
+pub(crate) fn parse<K>(frame: Value<'_>, origin: &Arc<Origin>) -> Result<WatchEvent<K>> {
     let what = || format!("a watch event of {}", origin.resource);
     let malformed = |reason: &str| Error::decode(what(), serde::de::Error::custom(reason));
 
     let (mut kind, mut object) = (None, None);
-    for member in Members::new(frame, 0).map_err(|_| malformed("not JSON"))? {
+    for member in frame.members().map_err(|_| malformed("not JSON"))? {
         let member = member.map_err(|_| malformed("not JSON"))?;
         match &*member.key {
             "type" => kind = Some(member.value),
-            "object" => object = Some(member.value),
+            "object" => object = Some(frame.part(member.value, member.number)),
             _ => {}
         }
     }
     let Some(kind) = kind else {
         // An error that a proxy or an aggregated server put into the stream as it is.
-        return match super::failure::failure_status(frame) {
+        return match super::failure::failure_status(frame.bytes()) {
             Some(status) => Ok(WatchEvent::Error(Box::new(status))),
             None => Err(malformed("it has no type")),
         };
     };
-    let object = object.map_or(&b"null"[..], |range| &frame[range]);
-    let kind = unescape(&frame[kind]).unwrap_or_default();
+    let object = object.unwrap_or(Value::NULL);
+    let kind = unescape(&frame.text[kind]).unwrap_or_default();
     Ok(match &*kind {
         "ADDED" => WatchEvent::Added(Object::ingest(origin, object)?),
         "MODIFIED" => WatchEvent::Modified(Object::ingest(origin, object)?),
         "DELETED" => WatchEvent::Deleted(Object::ingest(origin, object)?),
-        "BOOKMARK" => WatchEvent::Bookmark(bookmark(object, origin)?),
-        "ERROR" => WatchEvent::Error(Box::new(error_status(object))),
+        "BOOKMARK" => WatchEvent::Bookmark(bookmark(object.bytes(), origin)?),
+        "ERROR" => WatchEvent::Error(Box::new(error_status(object.bytes()))),
         _ => return Err(malformed("its type is not one of a watch event")),
     })
 }
@@ -252,11 +277,13 @@ fn error_status(object: &[u8]) -> Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ApiResource, DynamicObject};
+    use crate::{ApiResource, DynamicObject, json::outline::Outline};
 
     fn event(frame: &str) -> Result<WatchEvent<DynamicObject>> {
         let pods = ApiResource::namespaced("v1", "Pod", "pods");
-        parse(frame.as_bytes(), &Arc::new(Origin::new(pods, "".into())))
+        let (outline, range) = Outline::of(frame.as_bytes()).unwrap();
+        let frame = outline.value(frame.as_bytes(), range);
+        parse(frame, &Arc::new(Origin::new(pods, "".into())))
     }
 
     #[test]

@@ -185,6 +185,7 @@ impl Config {
     /// Finds the configuration with the choices that kubectl's global flags give.
     #[cfg(feature = "kubeconfig")]
     #[doc(alias = "ConfigOverrides")]
+    #[doc(alias = "NewNonInteractiveDeferredLoadingClientConfig")]
     pub fn loader() -> Loader {
         Loader::default()
     }
@@ -359,6 +360,16 @@ impl Impersonate {
 }
 
 /// How long things may take, by kind of call.
+///
+/// ```
+/// use std::time::Duration;
+/// use kinformer::config::{Config, Timeouts};
+///
+/// let mut timeouts = Timeouts::default();
+/// timeouts.connect = Duration::from_secs(5);
+/// let config = Config::builder("https://10.0.0.1:6443").timeouts(timeouts).build()?;
+/// # Ok::<(), kinformer::Error>(())
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Timeouts {

@@ -11,9 +11,19 @@ use crate::sync::Mutex;
 ///
 /// Each pause is a random time between the current delay and twice as much, so that clients that
 /// failed together do not come back together. Delays start over now and then, so that an outage that is
-/// over is noticed soon.
+/// over is noticed soon. Numbers that make no sense count as nothing: a factor that is not above 0 leaves
+/// delays as they are, a jitter that is not adds nothing.
+///
+/// ```
+/// use std::time::Duration;
+/// use kinformer::Backoff;
+///
+/// let mut patient = Backoff::default();
+/// patient.cap = Duration::from_secs(300);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
+#[doc(alias = "BackoffManager")]
 pub struct Backoff {
     /// The first delay. Defaults to 800 milliseconds.
     pub initial: Duration,
@@ -69,20 +79,28 @@ impl Delays {
         }
         let delay = state.next;
         if self.backoff.factor > 0.0 {
-            let grown = delay.as_secs_f64() * self.backoff.factor;
-            let cap = self.backoff.cap;
-            state.next = Duration::try_from_secs_f64(grown).map_or(cap, |grown| grown.min(cap));
+            state.next = times(delay, self.backoff.factor).min(self.backoff.cap);
         }
-        let extra = delay.as_secs_f64() * self.backoff.jitter.max(0.0) * state.random.fraction();
-        delay + Duration::try_from_secs_f64(extra).unwrap_or_default()
+        let extra = self.backoff.jitter * state.random.fraction();
+        delay.saturating_add(times(delay, extra))
+    }
+
+    /// A random time, for those who would otherwise do something at the same moment: at most the first
+    /// delay, and never longer than the longest.
+    pub(super) fn spread(&self) -> Duration {
+        let fraction = self.state.lock().random.fraction();
+        let most = self.backoff.initial.min(self.backoff.cap);
+        times(most, self.backoff.jitter.min(1.0) * fraction)
     }
 }
 
-impl Delays {
-    /// A random time, for those who would otherwise do something at the same moment.
-    pub(super) fn spread(&self) -> Duration {
-        let fraction = self.state.lock().random.fraction();
-        self.backoff.initial.mul_f64(self.backoff.jitter.clamp(0.0, 1.0) * fraction)
+/// So much of a delay, whatever was asked for: nothing for less than nothing and for what is no number.
+fn times(delay: Duration, factor: f64) -> Duration {
+    let seconds = delay.as_secs_f64() * factor;
+    if seconds > 0.0 {
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    } else {
+        Duration::ZERO
     }
 }
 
@@ -129,6 +147,25 @@ mod tests {
         };
         assert_eq!(bases(custom, 6), [10, 20, 40, 80, 100, 100]);
         assert_eq!(bases(Backoff { factor: 0.0, ..custom }, 3), [10, 10, 10]);
+    }
+
+    #[test]
+    fn no_numbers_are_too_odd() {
+        let odd =
+            [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 0.0, f64::MAX, f64::MIN_POSITIVE];
+        let times = [Duration::ZERO, Duration::from_nanos(1), Duration::MAX];
+        let now = Instant::now();
+        for (initial, cap, reset) in times.iter().flat_map(|&initial| {
+            times.iter().flat_map(move |&cap| times.map(move |reset| (initial, cap, reset)))
+        }) {
+            for (factor, jitter) in odd.iter().flat_map(|&one| odd.map(|other| (one, other))) {
+                let delays = Delays::new(Backoff { initial, factor, cap, jitter, reset }, now);
+                for _ in 0..4 {
+                    let _any = delays.next(now);
+                    assert!(delays.spread() <= initial.min(cap));
+                }
+            }
+        }
     }
 
     #[test]

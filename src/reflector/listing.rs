@@ -7,7 +7,7 @@ use super::{
     next::{Next, Stage},
 };
 use crate::{
-    client::{ListMeta, ListOptions},
+    client::{ListMeta, ListOptions, ResourceVersionMatch},
     error::Result,
     object::Object,
     stop::StopToken,
@@ -32,12 +32,18 @@ impl<K: 'static> Reflector<K> {
 
     /// Lists all pages into the target.
     fn list_from(&self, version: &str, limit: Option<u32>, stop: &StopToken) -> Result<()> {
-        let first = ListOptions {
+        let whole = ListOptions {
             resource_version: Some(version.to_owned()).filter(|version| !version.is_empty()),
-            limit,
             ..ListOptions::new()
         };
-        let mut options = first.clone();
+        // Unless told so, a server takes a version with a limit for that very version. A watch from it may
+        // have expired, and would again, for as long as the list can be had.
+        let from_version = limit.is_some() && !matches!(version, "" | "0");
+        let mut options = ListOptions {
+            limit,
+            resource_version_match: from_version.then_some(ResourceVersionMatch::NotOlderThan),
+            ..whole.clone()
+        };
         let mut target = self.target.begin_list();
         let mut first_version = None;
         let mut pages = 0;
@@ -47,7 +53,7 @@ impl<K: 'static> Reflector<K> {
                 // The rest of the list is not to be had any more: take all of it at once.
                 Err(error) if pages > 0 && error.is_expired() && options.limit.is_some() => {
                     log::debug!("reflector {}: list expired: {error}", self.options.name);
-                    options = ListOptions { limit: None, ..first.clone() };
+                    options = whole.clone();
                     target = self.target.begin_list();
                     first_version = None;
                     self.progress.listing();
@@ -67,6 +73,7 @@ impl<K: 'static> Reflector<K> {
             self.progress.remaining(remaining_item_count);
             // A token has its state in it, and servers refuse to be told twice.
             options.resource_version = None;
+            options.resource_version_match = None;
             options.continue_token = Some(continue_token);
         }
     }
@@ -77,12 +84,15 @@ impl<K: 'static> Reflector<K> {
         target: &mut (dyn ListTarget<Object<K>> + '_),
         stop: &StopToken,
     ) -> Result<ListMeta> {
-        let _turn = self.member.list_turn(stop)?;
+        let turn = self.crowd.list_turn(stop)?;
         self.heard(self.source.list(options, stop, &mut |object| {
             self.progress.received(Instant::now());
-            if let Err(error) = object.and_then(|object| target.item(object)) {
-                self.pass_over(&error);
-            }
+            // Transforms and error handlers are not ours.
+            turn.held_up_by(|| {
+                if let Err(error) = object.and_then(|object| target.item(object)) {
+                    self.pass_over(&error);
+                }
+            });
         }))
     }
 
@@ -92,9 +102,12 @@ impl<K: 'static> Reflector<K> {
         target: Box<dyn ListTarget<Object<K>> + '_>,
         resource_version: &str,
     ) {
+        self.progress.arrived(Instant::now());
         target.finish(resource_version);
-        self.progress.listed(Instant::now(), resource_version);
-        self.state.lock().version_lost = false;
+        self.progress.listed(resource_version);
+        let mut state = self.state.lock();
+        state.version_lost = false;
+        state.warned = None;
     }
 
     fn list_version(&self) -> String {
@@ -107,7 +120,7 @@ impl<K: 'static> Reflector<K> {
         }
     }
 
-    /// With a limit, a list from a version means that very version; without, that one or a newer.
+    /// Lists from a version come out of a server's cache, whole, unless pages were asked for.
     fn page_limit(&self, version: &str) -> Option<u32> {
         let paginated = self.state.lock().paginated;
         match self.options.page_size {

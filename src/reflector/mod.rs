@@ -2,6 +2,7 @@
 
 mod audit;
 mod backoff;
+mod batch;
 mod listing;
 mod next;
 mod patience;
@@ -13,6 +14,7 @@ mod watching;
 
 use std::{
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -31,13 +33,13 @@ pub use self::{
     target::{ListTarget, ReflectorStore},
 };
 pub(crate) use self::{
-    progress::{Activity, Progress},
+    progress::{Activity, Moved, Progress},
     source::Erased,
 };
 pub(crate) use crate::error::describe;
 use crate::{
-    cache::Store,
-    client::{Member, Waited, Watch},
+    cache::{Store, panic_text},
+    client::{Crowd, Waited, Watch},
     error::{DecodeError, Error, Result},
     object::Object,
     stop::StopToken,
@@ -48,6 +50,10 @@ use crate::{
 const PAGE: u32 = 500;
 
 /// A function that is told of errors.
+/// Watches are not opened again more often than this for want of events: a quiet one would never be anything else
+/// than opened.
+const LEAST_SILENCE: Duration = Duration::from_secs(1);
+
 pub(crate) type ErrorHandler = Arc<dyn Fn(&Error) + Send + Sync>;
 
 /// Keeps a queue or a store up to date with the objects of a source: lists, then watches, and lists
@@ -80,17 +86,19 @@ pub(crate) type ErrorHandler = Arc<dyn Fn(&Error) + Send + Sync>;
 ///   then on.
 /// - A watch that falls silent is opened again: a connection that is dead is noticed.
 /// - A watch that cannot be opened because the server is out of order is tried again without listing.
+/// - A watch is not opened again without a pause if it ended within a second and brought nothing new for
+///   the third time in a row, nor after an internal error that is put up with.
 /// - The reflectors of one client get along: four of them list at a time, streamed or not; while the
-///   server cannot be reached one of them tries and the others wait for it; that a server does not stream
-///   lists is found out once.
+///   server cannot be reached they back off together, and an attempt of one counts for all; that a server
+///   does not stream lists is found out once.
 /// - The resync timer is the controller's.
 pub struct Reflector<K> {
     source: Box<dyn ListerWatcher<K>>,
     target: Box<dyn ReflectorStore<Object<K>>>,
     options: Options,
     delays: Delays,
-    /// Among the other reflectors of its client.
-    member: Member,
+    /// The reflectors of its client.
+    crowd: Arc<Crowd>,
     audit: Option<Audit<K>>,
     pub(crate) progress: Arc<Progress>,
     state: Mutex<State>,
@@ -120,11 +128,14 @@ struct State {
     silent: bool,
     /// With internal errors of the server.
     patience: Patience,
+    /// The last failure in the log, until something works.
+    warned: Option<String>,
     random: Random,
 }
 
 /// Makes a [`Reflector`].
 #[must_use]
+#[doc(alias = "ReflectorOptions")]
 pub struct ReflectorBuilder<K> {
     source: Box<dyn ListerWatcher<K>>,
     target: Box<dyn ReflectorStore<Object<K>>>,
@@ -160,9 +171,10 @@ impl<K: 'static> ReflectorBuilder<K> {
         self
     }
 
-    /// How long a watch may be silent before it is opened again. Defaults to 30 seconds.
+    /// How long a watch may be silent before it is opened again. Defaults to 30 seconds; less than a second counts
+    /// as a second.
     pub fn watch_silence(mut self, limit: Duration) -> Self {
-        self.options.watch_silence = limit;
+        self.options.watch_silence = limit.max(LEAST_SILENCE);
         self
     }
 
@@ -191,7 +203,8 @@ impl<K: 'static> ReflectorBuilder<K> {
     }
 
     /// Is told of every failure to list or to watch, and of objects that cannot be used. Must return
-    /// soon. Defaults to a warning in the log.
+    /// soon; a panic is caught and logged. Defaults to a warning in the log, once for each reason in a row
+    /// of failures.
     #[doc(alias = "SetWatchErrorHandler")]
     pub fn on_error(mut self, handler: impl Fn(&Error) + Send + Sync + 'static) -> Self {
         self.options.on_error = Some(Arc::new(handler));
@@ -212,7 +225,7 @@ impl<K: 'static> ReflectorBuilder<K> {
         let now = Instant::now();
         Reflector {
             delays: Delays::new(self.options.backoff, now),
-            member: self.source.crowd().unwrap_or_default().join(),
+            crowd: self.source.crowd().unwrap_or_default(),
             audit: self.audit,
             source: self.source,
             target: self.target,
@@ -223,6 +236,7 @@ impl<K: 'static> ReflectorBuilder<K> {
                 no_streaming: false,
                 silent: false,
                 patience: Patience::new(self.options.internal_errors),
+                warned: None,
                 random: Random::new(),
             }),
             options: self.options,
@@ -269,7 +283,6 @@ impl<K: 'static> Reflector<K> {
     /// Until then; it returns within about a millisecond of the stop, whatever it is waiting for.
     pub fn run(&self, stop: &StopToken) {
         log::debug!("reflector {}: started", self.options.name);
-        let _present = self.member.present();
         match &self.audit {
             None => self.mirror(stop),
             Some(audit) => self.mirror_and_check(audit, stop),
@@ -282,6 +295,13 @@ impl<K: 'static> Reflector<K> {
     #[must_use]
     pub fn last_sync_resource_version(&self) -> String {
         self.progress.resource_version()
+    }
+
+    /// # Errors
+    ///
+    /// If nothing can be asked for.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.source.check()
     }
 
     fn mirror(&self, stop: &StopToken) {
@@ -345,7 +365,21 @@ impl<K: 'static> Reflector<K> {
     /// Listing or watching failed.
     fn report(&self, error: &Error) {
         self.progress.failed(error);
-        self.tell(error);
+        if !self.handle(error) {
+            self.log_failure(describe(error));
+        }
+    }
+
+    /// The same over and over is worth a word once.
+    fn log_failure(&self, why: String) {
+        let name = &self.options.name;
+        let mut state = self.state.lock();
+        if state.warned.as_ref() == Some(&why) {
+            log::debug!("reflector {name}: again: {why}");
+        } else {
+            log::warn!("reflector {name}: {why}");
+            state.warned = Some(why);
+        }
     }
 
     /// One object cannot be used; the others can.
@@ -355,10 +389,21 @@ impl<K: 'static> Reflector<K> {
     }
 
     fn tell(&self, error: &Error) {
-        match &self.options.on_error {
-            Some(handler) => handler(error),
-            None => log::warn!("reflector {}: {}", self.options.name, describe(error)),
+        if !self.handle(error) {
+            log::warn!("reflector {}: {}", self.options.name, describe(error));
         }
+    }
+
+    /// Tells the error handler, if there is one.
+    fn handle(&self, error: &Error) -> bool {
+        let Some(handler) = &self.options.on_error else { return false };
+        // It may take its time, which what came before must not wait for.
+        self.target.more_follows(false);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| handler(error))) {
+            let text = panic_text(panic);
+            log::error!("reflector {}: the error handler panicked: {text}", self.options.name);
+        }
+        true
     }
 
     /// What a request to the server came to: unless it could not be reached, others need not wait.
@@ -366,7 +411,7 @@ impl<K: 'static> Reflector<K> {
         match &answer {
             Err(Error::Stopped) => {}
             Err(Error::Transport(cause)) if cause.is_unreachable() => {}
-            _ => self.member.reached(),
+            _ => self.crowd.reached(),
         }
         answer
     }
@@ -374,19 +419,23 @@ impl<K: 'static> Reflector<K> {
     /// Waits before another attempt, at least as long as the server asks for.
     fn pause(&self, after: Option<&Error>, stop: &StopToken) -> Result<()> {
         self.progress.doing(Doing::BackingOff);
-        let asked_for = after.and_then(Error::retry_after).unwrap_or_default();
-        let mut delay = self.delays.next(Instant::now()).max(asked_for);
         if let Some(Error::Transport(cause)) = after
             && cause.is_unreachable()
         {
-            match self.member.wait_for_server(delay, stop)? {
-                Waited::Scout => return Ok(()),
+            let delay = || self.delays.next(Instant::now());
+            return match self.crowd.wait_for_server(delay, stop)? {
+                Waited::Due => Ok(()),
                 // Everybody has waited for this: not all at once.
-                Waited::Regained => delay = self.delays.spread(),
-            }
+                Waited::Regained => sleep(self.delays.spread(), stop),
+            };
         }
-        if stop.wait_timeout(delay) { Err(Error::Stopped) } else { Ok(()) }
+        let asked_for = after.and_then(Error::retry_after).unwrap_or_default();
+        sleep(self.delays.next(Instant::now()).max(asked_for), stop)
     }
+}
+
+fn sleep(delay: Duration, stop: &StopToken) -> Result<()> {
+    if stop.wait_timeout(delay) { Err(Error::Stopped) } else { Ok(()) }
 }
 
 /// A watch that a streamed list has left open.

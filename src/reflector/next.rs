@@ -26,11 +26,31 @@ pub(super) struct Session {
     pub(super) lasted: Duration,
     /// Bookmarks included.
     pub(super) events: u64,
+    /// Whether it ended where it began: the next one may bring the same again.
+    pub(super) stood_still: bool,
 }
 
 impl Session {
     fn is_very_short(self) -> bool {
         self.lasted < VERY_SHORT && self.events == 0
+    }
+}
+
+/// Watches in a row that ended soon and brought nothing new: after so many there is a pause.
+const CIRCLES: u32 = 3;
+
+/// Notices a server that says the same again and again.
+#[derive(Debug, Default)]
+pub(super) struct Circling {
+    rounds: u32,
+}
+
+impl Circling {
+    /// Another watch has ended: whether to pause.
+    pub(super) fn goes_on(&mut self, session: Session) -> bool {
+        let again = session.stood_still && session.lasted < VERY_SHORT;
+        self.rounds = if again { self.rounds.saturating_add(1) } else { 0 };
+        self.rounds >= CIRCLES
     }
 }
 
@@ -98,7 +118,8 @@ pub(super) fn after_error_event(status: &Status, retry_internal: bool) -> (Next,
     } else if error.is_too_many_requests() {
         (Next::RewatchLater, Report::Silent)
     } else if status.is(Reason::InternalError) && retry_internal {
-        (Next::Rewatch, Report::Silent)
+        // Not at once: it may say so again and again.
+        (Next::RewatchLater, Report::Silent)
     } else {
         (Next::Relist, Report::Loud)
     }
@@ -161,9 +182,13 @@ mod tests {
         (next, report == Report::Loud)
     }
 
-    const LONG: Stage = Stage::Watch(Session { lasted: Duration::from_secs(9), events: 0 });
-    const BUSY: Stage = Stage::Watch(Session { lasted: Duration::ZERO, events: 1 });
-    const SHORT: Stage = Stage::Watch(Session { lasted: Duration::from_millis(9), events: 0 });
+    const fn session(millis: u64, events: u64) -> Session {
+        Session { lasted: Duration::from_millis(millis), events, stood_still: true }
+    }
+
+    const LONG: Stage = Stage::Watch(session(9_000, 0));
+    const BUSY: Stage = Stage::Watch(session(0, 1));
+    const SHORT: Stage = Stage::Watch(session(9, 0));
 
     #[test]
     fn a_list_that_fails_is_reported_and_tried_again_later() {
@@ -253,10 +278,22 @@ mod tests {
 
     #[test]
     fn a_watch_that_the_server_ends_goes_on_unless_it_never_began() {
-        let ended = |lasted, events| after_close(Session { lasted, events });
-        assert_eq!(ended(Duration::from_secs(300), 0), Next::Rewatch);
-        assert_eq!(ended(Duration::ZERO, 1), Next::Rewatch);
-        assert_eq!(ended(Duration::from_millis(999), 0), Next::Relist);
+        assert_eq!(after_close(session(300_000, 0)), Next::Rewatch);
+        assert_eq!(after_close(session(0, 1)), Next::Rewatch);
+        assert_eq!(after_close(session(999, 0)), Next::Relist);
+    }
+
+    #[test]
+    fn a_server_that_says_the_same_again_and_again_is_noticed() {
+        let moving = Session { stood_still: false, ..session(0, 1) };
+        let mut circling = Circling::default();
+        let mut goes_on = |sessions: &[Session]| {
+            sessions.iter().map(|&ended| circling.goes_on(ended)).collect::<Vec<_>>()
+        };
+        assert_eq!(goes_on(&[session(0, 1); 4]), [false, false, true, true]);
+        assert_eq!(goes_on(&[moving, session(0, 1), session(999, 1)]), [false; 3]);
+        assert_eq!(goes_on(&[session(1_000, 1), session(0, 1), session(0, 2)]), [false; 3]);
+        assert_eq!(goes_on(&[session(0, 1)]), [true]);
     }
 
     #[test]
@@ -268,7 +305,7 @@ mod tests {
         assert_eq!(after(410, "Expired", false), (Next::Relist, false));
         assert_eq!(after(410, "Gone", false), (Next::Relist, false));
         assert_eq!(after(429, "", false), (Next::RewatchLater, false));
-        assert_eq!(after(500, "InternalError", true), (Next::Rewatch, false));
+        assert_eq!(after(500, "InternalError", true), (Next::RewatchLater, false));
         assert_eq!(after(500, "InternalError", false), (Next::Relist, true));
         assert_eq!(after(500, "StorageReadError", true), (Next::Relist, true));
         assert_eq!(after(401, "Unauthorized", false), (Next::Relist, true));

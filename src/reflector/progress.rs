@@ -1,18 +1,23 @@
 //! What a reflector is doing, for whoever wants to know.
 
-use std::time::Instant;
+use std::{
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
 
 use crate::{
     error::{Error, describe},
-    sync::{Condvar, Mutex},
+    sync::Mutex,
 };
 
 /// What a reflector is doing, and how it went so far.
-#[derive(Debug)]
 pub(crate) struct Progress {
     state: Mutex<Activity>,
-    changed: Condvar,
+    moved: OnceLock<Moved>,
 }
+
+/// Is called, without a lock, when a reflector has come further.
+pub(crate) type Moved = Arc<dyn Fn() + Send + Sync>;
 
 /// What a reflector is doing.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -45,6 +50,8 @@ pub(crate) struct Activity {
     pub(crate) doing: Doing,
     /// Of listing or watching, until that works again.
     pub(crate) last_error: Option<String>,
+    /// The same, to be asked.
+    pub(crate) cause: Option<Error>,
     /// Failures since something last worked.
     pub(crate) failures: u32,
     /// Objects that could not be used.
@@ -70,6 +77,7 @@ impl Progress {
         let activity = Activity {
             doing: Doing::Nothing,
             last_error: None,
+            cause: None,
             failures: 0,
             passed_over: 0,
             last_passed_over: None,
@@ -82,7 +90,18 @@ impl Progress {
             watches: 0,
             resource_version: String::new(),
         };
-        Self { state: Mutex::new(activity), changed: Condvar::new() }
+        Self { state: Mutex::new(activity), moved: OnceLock::new() }
+    }
+
+    /// Calls `moved` from now on when the resource version has moved; of several, the first counts.
+    pub(crate) fn on_move(&self, moved: Moved) {
+        let _ = self.moved.set(moved);
+    }
+
+    fn has_moved(&self) {
+        if let Some(moved) = self.moved.get() {
+            moved();
+        }
     }
 
     pub(crate) fn activity(&self) -> Activity {
@@ -95,7 +114,6 @@ impl Progress {
             state.watching_since = None;
         }
         state.doing = doing;
-        self.changed.notify_all();
     }
 
     /// A list begins.
@@ -118,14 +136,21 @@ impl Progress {
         }
     }
 
-    pub(super) fn listed(&self, now: Instant, resource_version: &str) {
+    /// All objects of a list have arrived: who waits for them may see that before they count.
+    pub(super) fn arrived(&self, now: Instant) {
         let mut state = self.state.lock();
         state.last_event = Some(now);
+        state.doing = Doing::Connecting;
         state.lists += 1;
         state.failures = 0;
         state.last_error = None;
-        resource_version.clone_into(&mut state.resource_version);
-        self.changed.notify_all();
+        state.cause = None;
+    }
+
+    /// A list counts, and a watch would go on from there.
+    pub(super) fn listed(&self, resource_version: &str) {
+        resource_version.clone_into(&mut self.state.lock().resource_version);
+        self.has_moved();
     }
 
     pub(super) fn watching(&self, now: Instant) {
@@ -134,9 +159,9 @@ impl Progress {
         state.last_event = Some(now);
         state.failures = 0;
         state.last_error = None;
+        state.cause = None;
         state.doing = Doing::Watching;
         state.watching_since = Some(now);
-        self.changed.notify_all();
     }
 
     /// Something arrived; `resource_version` is where a watch would go on from now.
@@ -148,6 +173,8 @@ impl Progress {
             state.resource_version.clear();
             state.resource_version.push_str(version);
         }
+        drop(state);
+        self.has_moved();
     }
 
     pub(super) fn failed(&self, error: &Error) {
@@ -155,7 +182,7 @@ impl Progress {
         state.failures += 1;
         state.all_failures += 1;
         state.last_error = Some(describe(error));
-        self.changed.notify_all();
+        state.cause = Some(error.clone());
     }
 
     /// An object cannot be used: that says nothing about list and watch.
@@ -169,11 +196,15 @@ impl Progress {
         self.state.lock().inconsistencies += objects as u64;
     }
 
+    pub(crate) fn is_listing(&self) -> bool {
+        matches!(self.state.lock().doing, Doing::Listing { .. })
+    }
+
     pub(super) fn is_watching(&self) -> bool {
         self.state.lock().doing == Doing::Watching
     }
 
-    pub(super) fn resource_version(&self) -> String {
+    pub(crate) fn resource_version(&self) -> String {
         self.state.lock().resource_version.clone()
     }
 }

@@ -58,9 +58,25 @@ pub trait ListerWatcher<K>: Send + Sync + 'static {
         false
     }
 
+    /// Whether anything can be asked for at all. Defaults to yes.
+    ///
+    /// # Errors
+    ///
+    /// What every list would say before anything is sent.
+    #[doc(hidden)]
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// The other sources of the same client. Defaults to none.
     #[doc(hidden)]
     fn crowd(&self) -> Option<Arc<Crowd>> {
+        None
+    }
+
+    /// What stops the client of this source, and so an informer of it. Defaults to nothing.
+    #[doc(hidden)]
+    fn stop_token(&self) -> Option<StopToken> {
         None
     }
 
@@ -82,13 +98,17 @@ type Tweak = Arc<dyn Fn(&mut ListOptions) + Send + Sync>;
 /// let here = pods.tweak(|options| options.fields = fields::Selector::equals("spec.nodeName", "n1"));
 /// # Ok::<(), kinformer::Error>(())
 /// ```
+#[doc(alias = "NewListWatchFromClient")]
 pub struct ListWatch<K> {
     api: Api<K>,
     tweak: Option<Tweak>,
 }
 
 impl<K: Resource> ListWatch<K> {
-    /// The objects that `K` stands for, in one namespace or in all.
+    /// The objects that `K` stands for, in one namespace or in all: `None` and empty are all.
+    ///
+    /// A name that no namespace can have is an [`Error::Invalid`](crate::Error::Invalid) of whatever is made
+    /// of this: of building an informer, of running a controller, of every list and watch. Nothing is sent.
     #[doc(alias = "NewListWatchFromClient")]
     #[must_use]
     pub fn from_client(client: &Client, namespace: Option<&str>) -> Self {
@@ -97,7 +117,8 @@ impl<K: Resource> ListWatch<K> {
 }
 
 impl<K: Body> ListWatch<K> {
-    /// The objects of a resource that is known only at run time, in one namespace or in all.
+    /// The objects of a resource that is known only at run time, in one namespace or in all, as
+    /// [`from_client`](Self::from_client) has it.
     #[must_use]
     pub fn of_resource(client: &Client, resource: &ApiResource, namespace: Option<&str>) -> Self {
         let api = client.api_for(resource);
@@ -163,8 +184,16 @@ impl<K: Body> ListerWatcher<K> for ListWatch<K> {
         true
     }
 
+    fn check(&self) -> Result<()> {
+        self.api.check()
+    }
+
     fn crowd(&self) -> Option<Arc<Crowd>> {
         Some(self.api.crowd().clone())
+    }
+
+    fn stop_token(&self) -> Option<StopToken> {
+        Some(self.api.stop_token().clone())
     }
 
     fn shape(&mut self, shape: &Shape) {
@@ -212,8 +241,16 @@ impl<K: 'static, S: ListerWatcher<K>> ListerWatcher<DynamicObject> for Erased<K,
         self.source.streams_lists()
     }
 
+    fn check(&self) -> Result<()> {
+        self.source.check()
+    }
+
     fn crowd(&self) -> Option<Arc<Crowd>> {
         self.source.crowd()
+    }
+
+    fn stop_token(&self) -> Option<StopToken> {
+        self.source.stop_token()
     }
 
     fn shape(&mut self, shape: &Shape) {

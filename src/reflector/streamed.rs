@@ -4,17 +4,23 @@ use std::time::{Duration, Instant};
 
 use super::{
     Opened, Reflector,
-    next::{Next, Session, Stage, after_error_event},
+    batch::Batch,
+    next::{Next, Stage, after_error_event},
     of_one_object,
 };
 use crate::{
-    client::{ListOptions, ResourceVersionMatch, Watch, WatchEvent},
+    client::{ListOptions, ResourceVersionMatch, Turn, Watch, WatchEvent},
     error::{Error, Result},
     stop::StopToken,
 };
 
 /// Streams that end before the list does: after this many, a plain list is asked for.
 const ENDED_EARLY: u32 = 2;
+
+/// After so many objects a list is long, and what comes next is left to gather for a moment: to be woken for
+/// every object costs as much as the object does, and the list is not complete before its last.
+const LONG: u32 = 100;
+const GATHER: Duration = Duration::from_millis(1);
 
 /// How a streamed list went.
 enum Streamed<K> {
@@ -32,19 +38,19 @@ impl<K: 'static> Reflector<K> {
         let mut ended = 0;
         loop {
             stop.check()?;
-            if !wanted || self.state.lock().no_streaming || !self.member.may_stream() {
+            if !wanted || self.state.lock().no_streaming || !self.crowd.may_stream() {
                 return Ok(None);
             }
             // Held up to the end of the list, after which it is a watch like others, or until it is clear
             // what its failure means for those who wait.
-            let turn = self.member.list_turn(stop)?;
-            if !self.member.may_stream() {
+            let turn = self.crowd.list_turn(stop)?;
+            if !self.crowd.may_stream() {
                 continue;
             }
-            match self.stream_once(stop) {
+            let error = match self.stream_once(&turn, stop) {
                 Ok(Streamed::Complete(mut watch)) => {
                     watch.set_silence(self.options.watch_silence);
-                    self.member.streams();
+                    self.crowd.streams();
                     return Ok(Some(Opened::Yes(watch)));
                 }
                 Ok(Streamed::Endless) => return Ok(self.blame_silence()),
@@ -54,36 +60,38 @@ impl<K: 'static> Reflector<K> {
                         self.give_up("the server ended it before its end, twice");
                         return Ok(None);
                     }
+                    continue;
                 }
-                Err(error) => match self.next(Stage::StreamedList, &error) {
-                    // Silence where objects should be: the server does not know what was asked of it.
-                    Next::RewatchLater if is_silence(&error) => return Ok(self.blame_silence()),
-                    Next::RewatchLater => {
-                        ended += u32::from(is_disconnect(&error));
-                        if ended == ENDED_EARLY {
-                            return Ok(None);
-                        }
-                        drop(turn);
-                        self.pause(Some(&error), stop)?;
-                    }
-                    Next::WithoutVersion => {
-                        let mut state = self.state.lock();
-                        // Twice means that it is not the version.
-                        if std::mem::replace(&mut state.version_lost, true) {
-                            return Ok(None);
-                        }
-                    }
-                    Next::NoStreaming => {
-                        self.give_up("the server does not do it");
-                        // A resource that cannot be watched says nothing about others.
-                        if !error.is_method_not_allowed() {
-                            self.member.does_not_stream();
-                        }
+                Err(error) => error,
+            };
+            match turn.held_up_by(|| self.next(Stage::StreamedList, &error)) {
+                // Silence where objects should be: the server does not know what was asked of it.
+                Next::RewatchLater if is_silence(&error) => return Ok(self.blame_silence()),
+                Next::RewatchLater => {
+                    ended += u32::from(is_disconnect(&error));
+                    if ended == ENDED_EARLY {
                         return Ok(None);
                     }
-                    Next::Stop => return Err(error),
-                    _ => return Ok(None),
-                },
+                    drop(turn);
+                    self.pause(Some(&error), stop)?;
+                }
+                Next::WithoutVersion => {
+                    let mut state = self.state.lock();
+                    // Twice means that it is not the version.
+                    if std::mem::replace(&mut state.version_lost, true) {
+                        return Ok(None);
+                    }
+                }
+                Next::NoStreaming => {
+                    self.give_up("the server does not do it");
+                    // A resource that cannot be watched says nothing about others.
+                    if !error.is_method_not_allowed() {
+                        self.crowd.does_not_stream();
+                    }
+                    return Ok(None);
+                }
+                Next::Stop => return Err(error),
+                _ => return Ok(None),
             }
         }
     }
@@ -97,7 +105,7 @@ impl<K: 'static> Reflector<K> {
     fn blame_silence(&self) -> Option<Opened<K>> {
         self.give_up("the server never came to its end");
         self.state.lock().silent = true;
-        self.member.does_not_stream();
+        self.crowd.does_not_stream();
         None
     }
 
@@ -107,11 +115,11 @@ impl<K: 'static> Reflector<K> {
         if std::mem::take(&mut state.silent) && !plain_list_came {
             state.no_streaming = false;
             drop(state);
-            self.member.may_stream_after_all();
+            self.crowd.may_stream_after_all();
         }
     }
 
-    fn stream_once(&self, stop: &StopToken) -> Result<Streamed<K>> {
+    fn stream_once(&self, turn: &Turn, stop: &StopToken) -> Result<Streamed<K>> {
         self.progress.listing();
         let version = if self.state.lock().version_lost {
             String::new()
@@ -127,36 +135,50 @@ impl<K: 'static> Reflector<K> {
         let started = Instant::now();
         let mut watch = self.heard(self.source.watch(&options, stop))?;
         let mut target = self.target.begin_list();
+        let mut batch = Batch::new(&*self.target);
         let mut events = 0;
         let mut wait = Wait::new(self.options.stream_silence);
         while wait.limit_silence(&mut watch) {
             let Some(event) = watch.next() else {
-                let session = Session { lasted: started.elapsed(), events };
-                log::debug!("streamed list ended before its end: {session:?}");
+                let lasted = started.elapsed();
+                log::debug!("streamed list ended before its end: {events} events in {lasted:?}");
                 return Ok(Streamed::Ended);
             };
             stop.check()?;
+            let more = batch.before_event(&mut watch);
             events += 1;
             wait.saw(&event);
             self.progress.received(Instant::now());
-            let applied = match event {
-                Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => target.item(object),
-                Ok(WatchEvent::Deleted(object)) => target.remove(object),
+            // Transforms and error handlers are not ours.
+            let passed_over = |applied: Result<()>| {
+                if let Err(error) = applied {
+                    self.pass_over(&error);
+                }
+            };
+            match event {
+                Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
+                    turn.held_up_by(|| passed_over(target.item(object)));
+                }
+                Ok(WatchEvent::Deleted(object)) => {
+                    turn.held_up_by(|| passed_over(target.remove(object)));
+                }
                 Ok(WatchEvent::Bookmark(bookmark)) if bookmark.initial_events_end => {
-                    self.complete(target, &bookmark.resource_version);
+                    turn.held_up_by(|| self.complete(target, &bookmark.resource_version));
                     return Ok(Streamed::Complete(watch));
                 }
-                Ok(WatchEvent::Bookmark(_)) => Ok(()),
+                Ok(WatchEvent::Bookmark(_)) => {}
                 Ok(WatchEvent::Error(status)) => {
                     let (next, _) = after_error_event(&status, false);
                     log::debug!("streamed list ended: {status} ({next:?})");
                     return Err(Error::Api(status));
                 }
-                Err(error) if of_one_object(&error).is_some() => Err(error),
+                Err(error) if of_one_object(&error).is_some() => {
+                    turn.held_up_by(|| passed_over(Err(error)));
+                }
                 Err(error) => return Err(error),
-            };
-            if let Err(error) = applied {
-                self.pass_over(&error);
+            }
+            if events > LONG && !more && watch.has_caught_up() && stop.wait_timeout(GATHER) {
+                return Err(Error::Stopped);
             }
         }
         Ok(Streamed::Endless)

@@ -37,6 +37,10 @@ pub trait ReflectorStore<T>: Send + Sync + 'static {
 
     /// Nothing happened up to this resource version. Defaults to doing nothing.
     fn bookmark(&self, _resource_version: &str) {}
+
+    /// Whether more will follow at once, so that those who wait need not be woken yet; if not, they must be.
+    /// Defaults to doing nothing.
+    fn more_follows(&self, _more: bool) {}
 }
 
 /// A list on its way into a [`ReflectorStore`]. Dropped before its end, it has changed nothing that
@@ -75,6 +79,10 @@ impl<T: Clone + Send + Sync + 'static> ReflectorStore<T> for DeltaFifo<T> {
 
     fn begin_list(&self) -> Box<dyn ListTarget<T> + '_> {
         Box::new(self.begin_replace())
+    }
+
+    fn more_follows(&self, more: bool) {
+        Self::more_follows(self, more);
     }
 }
 
@@ -186,5 +194,9 @@ impl<T: 'static, S: ReflectorStore<T>> ReflectorStore<T> for Arc<S> {
 
     fn bookmark(&self, resource_version: &str) {
         (**self).bookmark(resource_version);
+    }
+
+    fn more_follows(&self, more: bool) {
+        (**self).more_follows(more);
     }
 }

@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use super::{
     Doing, Opened, Reflector,
-    next::{self, Next, Report, Session, Stage},
+    batch::Batch,
+    next::{self, Circling, Next, Report, Session, Stage},
     of_one_object,
 };
 use crate::{
-    client::{ListOptions, Watch, WatchEvent},
+    client::{ListOptions, ResourceVersionMatch, Watch, WatchEvent},
     error::{Error, Result},
-    object::Object,
     stop::StopToken,
 };
 
@@ -26,6 +26,8 @@ impl<K: 'static> Reflector<K> {
     /// Watches, again and again, until a list is needed.
     pub(super) fn watch(&self, mut opened: Opened<K>, stop: &StopToken) -> Result<()> {
         let mut quiet = false;
+        let mut circling = Circling::default();
+        let mut doubt = Doubt::default();
         loop {
             stop.check()?;
             let started = Instant::now();
@@ -41,6 +43,7 @@ impl<K: 'static> Reflector<K> {
                         // Without a version to start from, objects come in any order at first.
                         Ok(watch) => (watch, !matches!(&*version, "" | "0")),
                         Err(error) => {
+                            doubt.grows();
                             match self.next(Stage::OpenWatch, &error) {
                                 Next::RewatchLater => self.pause(Some(&error), stop)?,
                                 _ => return Err(error),
@@ -51,9 +54,20 @@ impl<K: 'static> Reflector<K> {
                 }
             };
             self.progress.watching(Instant::now());
+            self.state.lock().warned = None;
             let age = Age { started, most: asked_for.saturating_add(self.options.watch_silence) };
             let ended = self.read(watch, trusted, age, stop)?;
+            if doubt.is_due(&ended) && self.is_ahead_of_the_server(stop)? {
+                log::warn!(
+                    "reflector {}: the server went back to an older state",
+                    self.options.name
+                );
+                self.state.lock().version_lost = true;
+                return Ok(());
+            }
+            let circles = circling.goes_on(ended.session);
             match ended.next {
+                Next::Rewatch if circles => self.pause(ended.error.as_ref(), stop)?,
                 Next::Rewatch => quiet = quiet && ended.session.events == 0,
                 Next::RewatchQuiet => quiet = true,
                 Next::RewatchLater => self.pause(ended.error.as_ref(), stop)?,
@@ -62,14 +76,43 @@ impl<K: 'static> Reflector<K> {
         }
     }
 
+    /// Whether the server has not come to the version that is watched from, as after a restore from a
+    /// backup: it says nothing on such a watch until it gets there.
+    fn is_ahead_of_the_server(&self, stop: &StopToken) -> Result<bool> {
+        let options = ListOptions {
+            resource_version: Some(self.progress.resource_version()),
+            resource_version_match: Some(ResourceVersionMatch::NotOlderThan),
+            limit: Some(1),
+            ..ListOptions::new()
+        };
+        let _turn = self.crowd.list_turn(stop)?;
+        match self.heard(self.source.list(&options, stop, &mut |_| ())) {
+            Err(Error::Stopped) => Err(Error::Stopped),
+            // Other failures show when the watch is opened again.
+            answer => Ok(answer.is_err_and(|error| error.is_too_large_resource_version())),
+        }
+    }
+
     /// Reads a watch to its end; says what to do then.
-    fn read(&self, watch: Watch<K>, trusted: bool, age: Age, stop: &StopToken) -> Result<Ended> {
-        let mut trusted = trusted;
+    fn read(
+        &self,
+        mut watch: Watch<K>,
+        mut trusted: bool,
+        age: Age,
+        stop: &StopToken,
+    ) -> Result<Ended> {
+        let mut batch = Batch::new(&*self.target);
         let mut events = 0;
-        let session = |events| Session { lasted: age.started.elapsed(), events };
-        for event in watch {
+        let from = self.progress.resource_version();
+        let session = |events| Session {
+            lasted: age.started.elapsed(),
+            events,
+            stood_still: self.progress.resource_version() == from,
+        };
+        while let Some(event) = watch.next() {
             // A stop goes before what is left to be read.
             stop.check()?;
+            batch.before_event(&mut watch);
             let event = match event {
                 Ok(event) => event,
                 Err(error) => {
@@ -109,14 +152,13 @@ impl<K: 'static> Reflector<K> {
     }
 
     fn apply(&self, event: WatchEvent<K>, trusted: bool) {
-        let version = |object: &Object<K>| object.resource_version().to_owned();
-        let (version, applied) = match event {
-            WatchEvent::Added(object) => (version(&object), self.target.add(object)),
-            WatchEvent::Modified(object) => (version(&object), self.target.update(object)),
-            WatchEvent::Deleted(object) => (version(&object), self.target.delete(object)),
+        let (object, applied) = match event {
+            WatchEvent::Added(object) => (object.clone(), self.target.add(object)),
+            WatchEvent::Modified(object) => (object.clone(), self.target.update(object)),
+            WatchEvent::Deleted(object) => (object.clone(), self.target.delete(object)),
             WatchEvent::Bookmark(bookmark) => {
                 self.target.bookmark(&bookmark.resource_version);
-                (bookmark.resource_version, Ok(()))
+                return self.seen(Some(&*bookmark.resource_version).filter(|_| trusted));
             }
             WatchEvent::Error(_) => return,
         };
@@ -124,7 +166,7 @@ impl<K: 'static> Reflector<K> {
             self.pass_over(&error);
         }
         // A watch from no version misses what was deleted meanwhile.
-        self.seen(Some(&*version).filter(|_| trusted));
+        self.seen(Some(object.resource_version()).filter(|_| trusted));
     }
 
     /// Something arrived, after which a watch would go on from this version.
@@ -161,9 +203,51 @@ struct Age {
     most: Duration,
 }
 
+/// Whether the server was away, and has said nothing new since: it may have come back as it was before.
+#[derive(Default)]
+struct Doubt(bool);
+
+impl Doubt {
+    fn grows(&mut self) {
+        self.0 = true;
+    }
+
+    /// Whether to ask about it now: a watch since then has ended in peace, and brought nothing new.
+    fn is_due(&mut self, ended: &Ended) -> bool {
+        let failed = ended.error.is_some();
+        std::mem::replace(&mut self.0, failed) && !failed && ended.session.stood_still
+    }
+}
+
 /// How a watch ended.
 struct Ended {
     next: Next,
     session: Session,
     error: Option<Error>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(stood_still: bool, failed: bool) -> Ended {
+        // A bookmark at the version that was asked for is no news.
+        let session = Session { lasted: Duration::from_secs(9), events: 1, stood_still };
+        let error = failed.then(|| Error::other("cut off"));
+        Ended { next: Next::Rewatch, session, error }
+    }
+
+    #[test]
+    fn a_server_that_was_away_is_doubted_until_it_says_something_new() {
+        let mut doubt = Doubt::default();
+        assert!(!doubt.is_due(&ended(true, false)), "it was never away");
+        doubt.grows();
+        assert!(doubt.is_due(&ended(true, false)));
+        assert!(!doubt.is_due(&ended(true, false)), "once is enough");
+        assert!(!doubt.is_due(&ended(true, true)), "it failed just now");
+        assert!(doubt.is_due(&ended(true, false)));
+        doubt.grows();
+        assert!(!doubt.is_due(&ended(false, false)), "it has said something new");
+        assert!(!doubt.is_due(&ended(true, false)));
+    }
 }

@@ -32,6 +32,7 @@ pub struct Selector {
 
 /// One condition of a [`Selector`].
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[doc(alias = "Requirement")]
 pub struct Term {
     field: String,
     operator: Operator,
@@ -48,6 +49,7 @@ pub enum Operator {
 }
 
 /// Something that has fields to select by.
+#[doc(alias = "Fields")]
 pub trait FieldSet {
     /// The value of a field such as `metadata.name`, or `None` if it has no such field.
     fn get(&self, field: &str) -> Option<Cow<'_, str>>;

@@ -24,6 +24,7 @@ use crate::error::{Error, Result};
 /// assert_eq!(selector.to_string(), "app in (api,web),!legacy,tier!=test");
 /// # Ok::<(), kinformer::Error>(())
 /// ```
+#[doc(alias = "LabelSelectorAsSelector")]
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 #[doc(alias = "labels.Selector")]
 pub struct Selector {
@@ -66,6 +67,7 @@ pub enum Operator {
 }
 
 /// Something that has labels.
+#[doc(alias = "Labels")]
 pub trait LabelSet {
     /// The value of a label, or `None` if it is not there.
     fn get(&self, key: &str) -> Option<Cow<'_, str>>;
@@ -133,6 +135,23 @@ impl Selector {
             self.requirements.insert(at, requirement);
         }
         self
+    }
+
+    /// Selects what both select.
+    ///
+    /// ```
+    /// use kinformer::labels;
+    ///
+    /// let both = labels::parse("tier=prod")?.and(labels::parse("app=web")?);
+    /// assert_eq!(both.to_string(), "app=web,tier=prod");
+    /// # Ok::<(), kinformer::Error>(())
+    /// ```
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        if self.nothing || other.nothing {
+            return Self::nothing();
+        }
+        self.requirements.into_iter().chain(other.requirements).collect()
     }
 
     /// Whether an object with these labels is selected.

@@ -35,6 +35,8 @@ pub(in crate::cache) struct State<T> {
     pub(super) synced: bool,
     /// The queue has synced with nothing left to pop, and whoever waits does not know.
     pub(super) sync_untold: bool,
+    /// More will be queued at once, and consumers need not be woken before.
+    pub(super) more_follows: bool,
     pub(super) closed: bool,
 }
 
@@ -73,6 +75,7 @@ impl<T> State<T> {
             populated: false,
             held: false,
             initial_left: 0,
+            more_follows: false,
             synced: false,
             sync_untold: false,
             closed: false,

@@ -7,11 +7,12 @@ use std::sync::{
 
 use smallvec::SmallVec;
 
-use super::{BACKFILL, HasKey};
+use super::BACKFILL;
 use crate::{
     cache::{
         index::{Index, Indexers, Place, UnknownIndex, Values},
         key_table::KeyTable,
+        near_key::NearKey,
     },
     object::ObjectKey,
 };
@@ -22,13 +23,16 @@ pub(super) struct State<T> {
     pub(super) indexers: Arc<Indexers<T>>,
     pub(super) indices: Vec<Index>,
     pub(super) resource_version: String,
-    /// Until an object comes under another key than its own.
-    has_key: Option<HasKey<T>>,
     positions: KeyTable,
-    objects: Vec<Option<T>>,
+    entries: Vec<Entry<T>>,
     /// Of the object in the same slot.
     details: Vec<Details>,
     free: Vec<u32>,
+}
+
+struct Entry<T> {
+    key: NearKey,
+    object: Option<T>,
 }
 
 #[derive(Default)]
@@ -43,14 +47,13 @@ struct Details {
 }
 
 impl<T> State<T> {
-    pub(super) fn new(indexers: Arc<Indexers<T>>, has_key: Option<HasKey<T>>) -> Self {
+    pub(super) fn new(indexers: Arc<Indexers<T>>) -> Self {
         Self {
             indices: (0..indexers.len()).map(|_| Index::new(true)).collect(),
             indexers,
             resource_version: String::new(),
-            has_key,
             positions: KeyTable::new(),
-            objects: Vec::new(),
+            entries: Vec::new(),
             details: Vec::new(),
             free: Vec::new(),
         }
@@ -59,7 +62,7 @@ impl<T> State<T> {
     /// Makes room for so many objects more.
     pub(super) fn reserve(&mut self, objects: usize) {
         self.positions.reserve(objects);
-        self.objects.reserve(objects);
+        self.entries.reserve(objects);
         self.details.reserve(objects);
     }
 
@@ -84,12 +87,11 @@ impl<T> State<T> {
 
     /// The part that wants the object.
     pub(super) fn fill(&mut self, slot: u32, key: ObjectKey, object: T) -> Option<T> {
-        self.has_key = self.has_key.filter(|has_key| has_key(&object, key.as_str().as_bytes()));
         let details = &mut self.details[slot as usize];
         details.key = Some(key);
         *details.fingerprint.get_mut() = 0;
         details.indexed = self.indexers.len() as u32;
-        self.objects[slot as usize].replace(object)
+        self.entries[slot as usize].object.replace(object)
     }
 
     pub(super) fn remove(&mut self, key: &str) -> Option<T> {
@@ -99,10 +101,10 @@ impl<T> State<T> {
             self.take_out(place);
         }
         self.positions.remove(self.positions.hash(key), slot);
-        let object = self.objects[slot as usize].take();
+        let object = self.entries[slot as usize].object.take();
         self.free.push(slot);
-        if self.free.len() == self.objects.len() {
-            (self.objects, self.details, self.free) = (Vec::new(), Vec::new(), Vec::new());
+        if self.free.len() == self.entries.len() {
+            (self.entries, self.details, self.free) = (Vec::new(), Vec::new(), Vec::new());
             self.positions.shrink();
         }
         object
@@ -110,14 +112,14 @@ impl<T> State<T> {
 
     pub(super) fn find(&self, key: &[u8]) -> Option<u32> {
         let hash = self.positions.hash(key);
-        self.positions.find(hash, |slot| match self.has_key {
-            Some(has_key) => self.object(slot).is_some_and(|object| has_key(object, key)),
-            None => self.key(slot).is_some_and(|found| found.as_str().as_bytes() == key),
+        self.positions.find(hash, |slot| {
+            let near = self.entries[slot as usize].key.is(key);
+            near.unwrap_or_else(|| self.key(slot).is_some_and(|all| all.as_str().as_bytes() == key))
         })
     }
 
     pub(super) fn object(&self, slot: u32) -> Option<&T> {
-        self.objects.get(slot as usize)?.as_ref()
+        self.entries.get(slot as usize)?.object.as_ref()
     }
 
     pub(super) fn key(&self, slot: u32) -> Option<&ObjectKey> {
@@ -130,11 +132,11 @@ impl<T> State<T> {
 
     /// Every slot that is in use is before it.
     pub(super) fn end(&self) -> u32 {
-        self.objects.len() as u32
+        self.entries.len() as u32
     }
 
     pub(super) fn len(&self) -> usize {
-        self.objects.len() - self.free.len()
+        self.entries.len() - self.free.len()
     }
 
     pub(super) fn index(&self, name: &str) -> Result<&Index, UnknownIndex> {
@@ -195,11 +197,15 @@ impl<T> State<T> {
         if let Some(slot) = self.find(key.as_str().as_bytes()) {
             return slot;
         }
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.objects.push(None);
+        let near = NearKey::new(key);
+        let slot = if let Some(slot) = self.free.pop() {
+            self.entries[slot as usize].key = near;
+            slot
+        } else {
+            self.entries.push(Entry { key: near, object: None });
             self.details.push(Details::default());
             self.end() - 1
-        });
+        };
         self.positions.insert(self.positions.hash(key.as_str()), slot);
         slot
     }

@@ -16,6 +16,7 @@ use std::{
     cell::RefCell,
     fmt,
     io::{self, Read},
+    mem::ManuallyDrop,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -38,8 +39,8 @@ use crate::{
     error::{ConfigError, Error, Phase, Result, TransportError},
 };
 
-/// Small, because an idle watch holds them for as long as it lives.
-const INPUT_BUFFER: usize = 32 * 1024;
+/// What arrives together is told together; but an idle watch holds it for as long as it lives.
+const INPUT_BUFFER: usize = 64 * 1024;
 /// Unless a request has a longer line: ureq writes lines whole or not at all.
 const OUTPUT_BUFFER: usize = 8 * 1024;
 /// Less than what fits: a head that fills the buffer would look like the end of the connection.
@@ -180,16 +181,19 @@ impl Transport {
     /// The agent for the certificates as they are on disk now.
     fn agent(&self, now: Instant) -> ureq::Agent {
         let mut state = self.state.lock();
-        if state.files.changed(now) {
-            match agent(&self.config, state.certificate.as_ref()) {
-                Ok(fresh) => {
-                    log::debug!("certificates changed on disk: using them for new connections");
-                    state.agent = fresh;
-                }
-                Err(error) => log::warn!("keeping the certificates read before: {error}"),
-            }
+        if !state.files.changed(now) {
+            return state.agent.clone();
         }
-        state.agent.clone()
+        let read = agent(&self.config, state.certificate.as_ref());
+        let read = read.map(|fresh| state.agent = fresh);
+        let current = state.agent.clone();
+        drop(state);
+        // Not under the lock: a logger may use the client.
+        match read {
+            Ok(()) => log::debug!("certificates changed on disk: using them for new connections"),
+            Err(error) => log::warn!("keeping the certificates read before: {error}"),
+        }
+        current
     }
 }
 
@@ -324,7 +328,9 @@ struct Progress {
 }
 
 thread_local! {
-    static CURRENT: RefCell<Option<Arc<Call>>> = const { RefCell::new(None) };
+    /// Empty between calls. Never dropped, so that calls can be made while a thread or the process ends.
+    static CURRENT: ManuallyDrop<RefCell<Option<Arc<Call>>>> =
+        const { ManuallyDrop::new(RefCell::new(None)) };
 }
 
 impl Call {
@@ -342,15 +348,16 @@ impl Call {
         struct Restore(Option<Arc<Call>>);
         impl Drop for Restore {
             fn drop(&mut self) {
-                CURRENT.replace(self.0.take());
+                CURRENT.with(|current| current.replace(self.0.take()));
             }
         }
-        let _restore = Restore(CURRENT.replace(Some(self.clone())));
+        let _restore = Restore(CURRENT.with(|current| current.replace(Some(self.clone()))));
         operation()
     }
 
     fn current() -> io::Result<Arc<Self>> {
-        CURRENT.with_borrow(Clone::clone).ok_or_else(|| io::Error::other("no call is being made"))
+        let current = CURRENT.with(|current| current.borrow().clone());
+        current.ok_or_else(|| io::Error::other("no call is being made"))
     }
 
     fn expect_response(&self) {
@@ -433,7 +440,8 @@ impl Connection {
 
 impl Wire for Connection {
     fn buffers(&mut self) -> &mut dyn Buffers {
-        let needed = CURRENT.with_borrow(|call| call.as_ref().map_or(0, |call| call.longest_line));
+        let needed =
+            CURRENT.with(|call| call.borrow().as_ref().map_or(0, |call| call.longest_line));
         if needed > self.output_size {
             // Only so at the start of a call, when there is no input to lose.
             self.buffers = LazyBuffers::new(INPUT_BUFFER, needed);

@@ -23,7 +23,46 @@ pub(super) struct TlsStream {
     /// Whose certificate was asked for.
     name: String,
     connection: ClientConnection,
+    received: Received,
     lower: Stream,
+}
+
+/// How much is taken from below at a time, at first and if there is always more: rustls asks for 4 KB, a
+/// quarter of a record, which is a system call for every quarter.
+const RECEIVED: usize = 16 * 1024;
+const MAX_RECEIVED: usize = 128 * 1024;
+
+/// Bytes from below that rustls has not taken.
+#[derive(Debug, Default)]
+struct Received {
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Received {
+    fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// Takes in more, of which there must be none left.
+    fn fill(&mut self, read: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
+        if self.end == self.bytes.len() {
+            let more = (2 * self.end).clamp(RECEIVED, MAX_RECEIVED);
+            self.bytes.resize(more, 0);
+        }
+        (self.start, self.end) = (0, 0);
+        self.end = read(&mut self.bytes)?;
+        Ok(self.end)
+    }
+}
+
+impl Read for Received {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = (&self.bytes[self.start..self.end]).read(buf)?;
+        self.start += read;
+        Ok(read)
+    }
 }
 
 impl Stream {
@@ -37,7 +76,9 @@ impl Stream {
         let shown = name.to_str().into_owned();
         let connection =
             ClientConnection::new(config, name).map_err(|error| tls::failure(&shown, error))?;
-        let mut tls = Box::new(TlsStream { name: shown.clone(), connection, lower: self });
+        let received = Received::default();
+        let mut tls =
+            Box::new(TlsStream { name: shown.clone(), connection, received, lower: self });
         while tls.connection.is_handshaking() {
             let step = tls.flush(bounds).and_then(|()| tls.receive(bounds));
             match step {
@@ -117,14 +158,25 @@ impl Stream {
 }
 
 impl TlsStream {
+    /// Reads as much as there is room for and has arrived; waits only for the first of it.
     fn read(&mut self, buf: &mut [u8], bounds: &Bounds) -> io::Result<usize> {
+        let mut read = 0;
         loop {
-            match self.connection.reader().read(buf) {
+            match self.connection.reader().read(&mut buf[read..]) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Ok(more) if more > 0 && read + more < buf.len() => read += more,
+                // An end or an error is found again by the next read.
+                result if read > 0 => return Ok(read + result.unwrap_or(0)),
                 result => return result,
             }
-            let step = self.receive(bounds).and_then(|_| self.flush(bounds));
-            step.map_err(|error| self.explain(error))?;
+            if read > 0 && self.received.is_empty() {
+                return Ok(read);
+            }
+            match self.receive(bounds).and_then(|_| self.flush(bounds)) {
+                Err(error) if read == 0 => return Err(self.explain(error)),
+                Err(_) => return Ok(read),
+                Ok(()) => {}
+            }
         }
     }
 
@@ -154,13 +206,24 @@ impl TlsStream {
 
     /// Takes in bytes from below, whole records or parts of them; 0 is the end of the lower stream.
     fn receive(&mut self, bounds: &Bounds) -> io::Result<usize> {
-        let received = self.connection.read_tls(&mut Lower(&mut self.lower, bounds))?;
+        if self.received.is_empty() {
+            // Nothing may come any more after what was wrong behind bytes that have been read since.
+            self.process(bounds)?;
+            self.received.fill(|buf| self.lower.read(buf, bounds))?;
+        }
+        let received = self.connection.read_tls(&mut self.received)?;
+        self.process(bounds)?;
+        Ok(received)
+    }
+
+    /// Lets rustls make something of what it has taken; what was wrong once is wrong for ever.
+    fn process(&mut self, bounds: &Bounds) -> io::Result<()> {
         if let Err(error) = self.connection.process_new_packets() {
             // The other side deserves the alert; whether it gets it does not matter to the caller.
             let _ = self.flush(bounds);
             return Err(io::Error::new(io::ErrorKind::InvalidData, error));
         }
-        Ok(received)
+        Ok(())
     }
 
     fn flush(&mut self, bounds: &Bounds) -> io::Result<()> {
@@ -182,14 +245,14 @@ impl TlsStream {
 
     /// Takes in what has arrived, without waiting.
     fn drain(&mut self) -> io::Result<()> {
-        let connection = &mut self.connection;
-        self.lower.without_waiting(&mut |lower| take_in(connection, lower))
+        let (connection, received) = (&mut self.connection, &mut self.received);
+        self.lower.without_waiting(&mut |lower| take_in(connection, received.chain(lower)))
     }
 }
 
 /// Reads until there is nothing more for now. A server that has more to say than a few session tickets
 /// is not one to go on with.
-fn take_in(connection: &mut ClientConnection, mut lower: &mut dyn Read) -> io::Result<()> {
+fn take_in(connection: &mut ClientConnection, mut lower: impl Read) -> io::Result<()> {
     const READS: usize = 16;
     for _ in 0..READS {
         match connection.read_tls(&mut lower) {
@@ -204,12 +267,6 @@ fn take_in(connection: &mut ClientConnection, mut lower: &mut dyn Read) -> io::R
 
 /// The lower stream with the bounds of one call, as rustls wants it.
 struct Lower<'a>(&'a mut Stream, &'a Bounds);
-
-impl Read for Lower<'_> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buf, self.1)
-    }
-}
 
 impl Write for Lower<'_> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
