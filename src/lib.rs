@@ -77,6 +77,7 @@
 //! - `kubeconfig` (default): kubeconfig files and YAML manifests.
 //! - `k8s-openapi` (default): [`Resource`] for the kinds of that crate, which is re-exported as
 //!   `kinformer::k8s_openapi` so that versions cannot drift apart.
+//! - `capi`: the C interface, `include/kinformer.h`. Adds nothing to the Rust interface.
 //! - `testing`: `kinformer::testing`, a Kubernetes API server inside the process.
 //!
 //! # Kubernetes versions
@@ -100,6 +101,8 @@ mod client;
 pub mod config;
 mod error;
 mod factory;
+#[cfg(feature = "capi")]
+mod ffi;
 #[cfg(feature = "_fuzz")]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -137,8 +140,8 @@ pub use crate::{
     },
     config::Config,
     error::{
-        ConfigError, DecodeError, Error, InvalidInput, OtherError, Phase, Reason, Result, Status,
-        StatusCause, StatusDetails, StatusMeta, TransportError,
+        ConfigError, DecodeError, Error, InvalidInput, Missing, NotReady, OtherError, Phase,
+        Reason, Result, Status, StatusCause, StatusDetails, StatusMeta, TransportError, WaitError,
     },
     factory::{
         DynamicSharedInformerFactory, Everything, EverythingBuilder, FactoryHandle, FactoryStatus,
@@ -148,7 +151,7 @@ pub use crate::{
     informer::{
         Controller, ControllerBuilder, Event, EventHandler, FilteringHandler, HandlerFuncs,
         HandlerOutput, HandlerStatus, Informer, InformerState, InformerStatus, Metric, MetricKind,
-        NamespaceSet, Registration, RegistrationGuard, Running, SharedInformer,
+        NamedHandler, NamespaceSet, Registration, RegistrationGuard, Running, SharedInformer,
         SharedInformerBuilder, WeakInformer,
     },
     object::{

@@ -3,20 +3,21 @@
 use std::{
     fmt, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// Configuration that could not be loaded or contradicts itself, with the file and the field.
 ///
 /// All problems found are kept, so that one run shows everything there is to mend. Values of fields
 /// that hold credentials are never part of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ConfigError(Box<Inner>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inner {
     kind: Kind,
     problems: Vec<Problem>,
-    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -33,7 +34,7 @@ pub(crate) enum Kind {
     Plugin,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Problem {
     file: Option<PathBuf>,
     field: String,
@@ -61,7 +62,7 @@ impl ConfigError {
         mut self,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
-        self.0.source = Some(source.into());
+        self.0.source = Some(Arc::from(source.into()));
         self
     }
 

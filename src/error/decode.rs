@@ -1,23 +1,23 @@
 //! JSON that is something else than was expected.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// JSON that does not fit what was expected, with the name of the object or document it was in.
 ///
 /// What the JSON library says is part of the text.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DecodeError(Box<Inner>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inner {
     what: String,
-    reason: serde_json::Error,
+    reason: Arc<serde_json::Error>,
     /// If it is about one object, what is known of it.
     object: Option<Found>,
 }
 
 /// What could be found of an object that is not usable as one.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     pub(crate) key: Option<String>,
     pub(crate) resource_version: Option<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Found {
 
 impl DecodeError {
     pub(crate) fn new(what: impl Into<String>, reason: serde_json::Error) -> Self {
-        Self(Box::new(Inner { what: what.into(), reason, object: None }))
+        Self(Box::new(Inner { what: what.into(), reason: Arc::new(reason), object: None }))
     }
 
     /// Says that it is about one object among others, of which so much is known.

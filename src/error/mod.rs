@@ -5,6 +5,7 @@ mod decode;
 mod other;
 mod status;
 mod transport;
+mod wait;
 
 use std::{error::Error as StdError, fmt, io, time::Duration};
 
@@ -14,8 +15,13 @@ pub use self::{
     other::OtherError,
     status::{Reason, Status, StatusCause, StatusDetails, StatusMeta},
     transport::{Phase, TransportError},
+    wait::{Missing, NotReady, WaitError},
 };
-pub(crate) use self::{config::Kind as ConfigErrorKind, decode::Found};
+pub(crate) use self::{
+    config::Kind as ConfigErrorKind,
+    decode::Found,
+    wait::{Goal, Grouped},
+};
 
 /// A result whose error is [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -27,7 +33,22 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// [`source`](std::error::Error::source) is there only where it has more to say. `Debug` is that line
 /// with all causes, as a `main` that returns an error prints it; `{:#?}` shows the structure. No variant
 /// ever shows a credential.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kinformer::{Client, Error};
+///
+/// match Client::try_default()?.api::<Pod>().namespace("prod").get("web-0") {
+///     Ok(pod) => println!("{}", pod.resource_version()),
+///     Err(error) if error.is_not_found() => println!("not there"),
+///     Err(Error::Api(status)) => println!("the server says {}: {}", status.code, status.message),
+///     Err(error) => return Err(error),
+/// }
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone)]
 #[non_exhaustive]
+#[doc(alias = "StatusError")]
 pub enum Error {
     /// The server answered with a failure.
     Api(Box<Status>),
@@ -43,6 +64,8 @@ pub enum Error {
     Stopped,
     /// Connecting, TLS or HTTP failed, or took too long.
     Transport(TransportError),
+    /// Informers have not done what was waited for: they took too long, or cannot any more.
+    Wait(WaitError),
 }
 
 impl Error {
@@ -195,11 +218,12 @@ impl Error {
         self.has_reason(Reason::ServiceUnavailable)
     }
 
-    /// The call took longer than its limit, here or in the server (504).
+    /// The call took longer than its limit, here or in the server (504); a wait took longer than it may.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         match self {
             Self::Transport(error) => error.is_timeout(),
+            Self::Wait(error) => error.is_timeout(),
             _ => self.has_reason(Reason::Timeout) || self.has_reason(Reason::ServerTimeout),
         }
     }
@@ -238,6 +262,7 @@ impl fmt::Display for Error {
             Self::Other(error) => error.fmt(f),
             Self::Stopped => f.write_str("stopped"),
             Self::Transport(error) => error.fmt(f),
+            Self::Wait(error) => error.fmt(f),
         }
     }
 }
@@ -255,6 +280,7 @@ impl fmt::Debug for Error {
             Self::Other(error) => f.debug_tuple("Other").field(error).finish(),
             Self::Stopped => f.write_str("Stopped"),
             Self::Transport(error) => f.debug_tuple("Transport").field(error).finish(),
+            Self::Wait(error) => f.debug_tuple("Wait").field(error).finish(),
         }
     }
 }
@@ -265,7 +291,9 @@ impl StdError for Error {
             Self::Config(error) => error.source(),
             Self::Other(error) => error.source(),
             Self::Transport(error) => error.source(),
-            Self::Api(_) | Self::Decode(_) | Self::Invalid(_) | Self::Stopped => None,
+            Self::Api(_) | Self::Decode(_) | Self::Invalid(_) | Self::Stopped | Self::Wait(_) => {
+                None
+            }
         }
     }
 }
@@ -304,7 +332,7 @@ impl From<TransportError> for Error {
 }
 
 /// An argument that cannot be used, with the reason.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct InvalidInput(Box<(&'static str, String)>);
 
 impl InvalidInput {

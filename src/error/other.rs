@@ -1,16 +1,17 @@
 //! Failures of code that is not this crate's.
 
-use std::{error::Error as StdError, fmt};
+use std::{error::Error as StdError, fmt, sync::Arc};
 
 /// A failure of a source, a transform or a handler that is the program's own, as that told it.
 ///
 /// Made by [`Error::other`](crate::Error::other); [`Error::downcast_ref`](crate::Error::downcast_ref)
 /// gives back what is in it.
-pub struct OtherError(Box<Box<dyn StdError + Send + Sync>>);
+#[derive(Clone)]
+pub struct OtherError(Arc<Box<dyn StdError + Send + Sync>>);
 
 impl OtherError {
     pub(super) fn new(error: Box<dyn StdError + Send + Sync>) -> Self {
-        Self(Box::new(error))
+        Self(Arc::new(error))
     }
 
     /// What it was made from.

@@ -1,21 +1,21 @@
 //! Failures below the API: names, sockets, TLS, HTTP.
 
-use std::{error::Error as StdError, fmt, io};
+use std::{error::Error as StdError, fmt, io, sync::Arc};
 
 /// A connection or an HTTP exchange that failed, and in which phase.
 ///
 /// The libraries underneath are not part of this crate's interface: what they say is part of the text,
 /// or a [`source`](StdError::source) to be printed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TransportError(Box<Inner>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inner {
     phase: Phase,
     message: String,
     /// The kind of the I/O error that it was.
     io: Option<io::ErrorKind>,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 /// The part of a call in which it failed.
@@ -72,7 +72,7 @@ impl TransportError {
         mut self,
         source: impl Into<Box<dyn StdError + Send + Sync>>,
     ) -> Self {
-        self.0.source = Some(source.into());
+        self.0.source = Some(Arc::from(source.into()));
         self
     }
 

@@ -1,6 +1,6 @@
 //! What a factory says about all its informers.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, mem, sync::Arc, time::Duration};
 
 use serde::Serialize;
 
@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     client::{Api, Client, ListOptions},
-    error::Result,
-    informer::{NamespaceSet, SharedInformer, SharedInformerBuilder},
+    error::{Error, Result},
+    informer::{NamedErrorHandler, NamespaceSet, SharedInformer, SharedInformerBuilder},
     object::{ApiResource, Body, Decoded, DynamicObject, GroupVersionResource, Object, Resource},
     reflector::{Backoff, ListWatch},
 };
@@ -39,6 +39,7 @@ type Transform = Arc<dyn Fn(Object) -> Result<Object> + Send + Sync>;
 /// # Ok::<(), kinformer::Error>(())
 /// ```
 #[must_use]
+#[doc(alias = "SharedInformerOption")]
 pub struct SharedInformerFactoryBuilder {
     client: Client,
     options: Options,
@@ -56,7 +57,10 @@ pub(super) struct Options {
     transform_all: Option<Transform>,
     decoded: Decoded,
     keep_managed_fields: bool,
+    prune: Vec<String>,
+    on_error: Option<NamedErrorHandler>,
     backoff: Option<Backoff>,
+    watch_silence: Option<Duration>,
     /// The server is asked for metadata alone.
     metadata_only: bool,
 }
@@ -108,6 +112,9 @@ impl SharedInformerFactoryBuilder {
 
     /// Changes the options of every list and watch before it is asked for. Called by the threads of the
     /// informers.
+    ///
+    /// An informer of a [`Selection`] is about objects that match both: the selectors that are set here and
+    /// its own.
     #[doc(alias = "WithTweakListOptions")]
     pub fn tweak_list_options(
         mut self,
@@ -149,9 +156,41 @@ impl SharedInformerFactoryBuilder {
         self
     }
 
+    /// Leaves out parts of every object as it arrives, of whatever kind, as `/status/conditions` or
+    /// `/metadata/annotations`: see [`SharedInformerBuilder::prune`]. What an object does not have is not missed.
+    ///
+    /// A path that is none is an error of [`start`](SharedInformerFactory::start).
+    pub fn prune(mut self, paths: &[&str]) -> Self {
+        self.options.prune.extend(paths.iter().map(|&path| path.to_owned()));
+        self
+    }
+
+    /// Is told of every failure to list or to watch, and of objects that cannot be used, with the
+    /// [name](SharedInformer::name) of the informer: see [`SharedInformerBuilder::on_error`].
+    ///
+    /// ```no_run
+    /// # let client = kinformer::Client::try_default()?;
+    /// let factory = kinformer::SharedInformerFactory::builder(client)
+    ///     .on_error(|informer, error| eprintln!("{informer}: {error}"))
+    ///     .build();
+    /// # Ok::<(), kinformer::Error>(())
+    /// ```
+    #[doc(alias = "SetWatchErrorHandler")]
+    pub fn on_error(mut self, handler: impl Fn(&str, &Error) + Send + Sync + 'static) -> Self {
+        self.options.on_error = Some(Arc::new(handler));
+        self
+    }
+
     /// How pauses between failed attempts grow.
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.options.backoff = Some(backoff);
+        self
+    }
+
+    /// How long a watch may be silent before it is opened again: see
+    /// [`SharedInformerBuilder::watch_silence`](crate::SharedInformerBuilder::watch_silence).
+    pub fn watch_silence(mut self, limit: Duration) -> Self {
+        self.options.watch_silence = Some(limit);
         self
     }
 
@@ -211,26 +250,32 @@ impl Options {
         client: &Client,
         resource: &ApiResource,
         selection: &Selection,
+        name: String,
     ) -> SharedInformer {
         if self.metadata_only {
-            self.make_from(client.metadata_for(resource), selection).cast()
+            self.make_from(client.metadata_for(resource), selection, name).cast()
         } else {
-            self.make_from(client.dynamic(resource), selection)
+            self.make_from(client.dynamic(resource), selection, name)
         }
     }
 
-    fn make_from<K: Body>(&self, api: Api<K>, selection: &Selection) -> SharedInformer<K> {
+    fn make_from<K: Body>(
+        &self,
+        api: Api<K>,
+        selection: &Selection,
+        name: String,
+    ) -> SharedInformer<K> {
         let resource = api.resource().clone();
         let (labels, fields) = (selection.labels.clone(), selection.fields.clone());
         let tweak = self.tweak.clone();
         let source = move |api: Api<K>| {
             let (labels, fields, tweak) = (labels.clone(), fields.clone(), tweak.clone());
             ListWatch::from_api(api).tweak(move |options| {
-                options.labels = labels.clone();
-                options.fields = fields.clone();
                 if let Some(tweak) = &tweak {
                     tweak(options);
                 }
+                options.labels = mem::take(&mut options.labels).and(labels.clone());
+                options.fields = mem::take(&mut options.fields).and(fields.clone());
             })
         };
         let builder = match &selection.namespaces {
@@ -244,17 +289,20 @@ impl Options {
             }
         };
         let mut builder = builder
-            .name(self.name_of(&resource, selection))
+            .name(name)
             .resync(self.resync_of(&resource).unwrap_or_default())
             .decoded(self.decoded)
             .keep_managed_fields(self.keep_managed_fields);
         if let Some(backoff) = self.backoff {
             builder = builder.backoff(backoff);
         }
-        self.transforming(&resource, builder).assemble()
+        if let Some(limit) = self.watch_silence {
+            builder = builder.watch_silence(limit);
+        }
+        self.apply_to(&resource, builder).build_unchecked()
     }
 
-    fn name_of(&self, resource: &ApiResource, selection: &Selection) -> String {
+    pub(super) fn name_of(&self, resource: &ApiResource, selection: &Selection) -> String {
         let name = format!("{resource}{selection}");
         self.name.as_ref().map_or_else(|| name.clone(), |factory| format!("{factory}: {name}"))
     }
@@ -265,13 +313,17 @@ impl Options {
         custom.map_or(self.resync, |(_, period)| *period)
     }
 
-    /// With the factory's transform, if it has one for the resource.
-    pub(super) fn transforming<K: 'static>(
+    /// With what counts for every informer of the resource, whoever makes it: transform, prune, error handler.
+    pub(super) fn apply_to<K: 'static>(
         &self,
         resource: &ApiResource,
-        builder: SharedInformerBuilder<K>,
+        mut builder: SharedInformerBuilder<K>,
     ) -> SharedInformerBuilder<K> {
         let resource = resource.gvr();
+        builder = builder.prune(&self.prune.iter().map(String::as_str).collect::<Vec<_>>());
+        if let Some(handler) = &self.on_error {
+            builder = builder.or_on_error(handler.clone());
+        }
         let own = self.transforms.iter().rfind(|(own, _)| *own == resource);
         match own.map(|(_, transform)| transform).or(self.transform_all.as_ref()) {
             Some(transform) => {

@@ -3,15 +3,17 @@
 use std::{
     collections::{BTreeMap, HashSet},
     fmt, mem,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Weak},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use super::{Lease, Selection, Shared};
 use crate::{
+    cache::panic_text,
     client::{DiscoveredResource, Discovery},
     error::{Error, Result},
-    informer::{Event, EventHandler, RegistrationGuard, Role, SharedInformer},
+    informer::{Event, EventHandler, Registration, RegistrationGuard, Role, SharedInformer},
     object::{ApiResource, DynamicObject, GroupVersionResource},
     stop::StopToken,
     sync::{
@@ -78,6 +80,7 @@ impl EverythingBuilder {
     /// While the server is asked.
     pub fn watch(self, handler: impl EventHandler<DynamicObject> + Clone) -> Result<Everything> {
         let Self { factory, filter, period } = self;
+        factory.check_open()?;
         let stop = factory.stop.child();
         let following = Arc::new(Following {
             discovery: factory.client.with_stop(&stop).discovery(),
@@ -103,7 +106,13 @@ impl EverythingBuilder {
 ///
 /// Made by [`SharedInformerFactory::everything`](super::SharedInformerFactory::everything). It has a
 /// [lease](super::Lease) on each of them: those that nobody else asked the factory for are stopped when
-/// their resource is gone, and when this is dropped.
+/// their resource is gone, and when this is dropped. One that somebody else
+/// [stops](super::SharedInformerFactory::stop_informer) is watched anew when the server is next asked what
+/// it has; to leave a resource out for good, [filter](EverythingBuilder::filter) it.
+///
+/// When a resource goes, its handler is told of all objects that are left as deleted, however slow it is,
+/// before it is dropped. That is also so when the server comes to prefer another version of the resource:
+/// the objects are told as deleted in the old version and as added in the new one, in any order.
 #[must_use = "the informers stop when this is dropped"]
 pub struct Everything {
     following: Arc<Following>,
@@ -124,7 +133,8 @@ impl Everything {
         state.watched.values().map(|watched| SharedInformer::clone(&watched.lease)).collect()
     }
 
-    /// Why the server could not be asked what it has, the last time.
+    /// Why not all that there is could be watched, the last time that the server was asked: it did not
+    /// answer, or the filter panicked.
     #[must_use]
     pub fn last_error(&self) -> Option<String> {
         self.following.state.lock().last_error.clone()
@@ -135,13 +145,17 @@ impl Drop for Everything {
     fn drop(&mut self) {
         self.following.stop.stop();
         if let Some(thread) = self.thread.take()
-            && Role::current() == Role::Outside
+            && Role::current() != Role::Engine
+            && thread.thread().id() != thread::current().id()
         {
-            // It waits for handlers, so handlers do not wait for it.
+            // It waits for engines, so engines do not wait for it, nor do the filter and the clones of the
+            // handler, which it calls: then it ends by itself.
             let _ = thread.join();
         }
-        let watched = mem::take(&mut self.following.state.lock().watched);
-        drop(watched);
+        let mut state = self.following.state.lock();
+        let (watched, leaving) = (mem::take(&mut state.watched), mem::take(&mut state.leaving));
+        drop(state);
+        drop((watched, leaving));
     }
 }
 
@@ -157,6 +171,10 @@ struct Following {
 #[derive(Default)]
 struct State {
     watched: BTreeMap<GroupVersionResource, Watched>,
+    /// Their resource is gone, and their handlers have not been told all of it.
+    leaving: Vec<Watched>,
+    /// What the server has, by the names that definitions have for it.
+    defined: HashSet<String>,
     last_error: Option<String>,
     /// Stopped when something points to a change.
     nudge: StopToken,
@@ -164,7 +182,8 @@ struct State {
 
 /// The handlers go before the lease.
 struct Watched {
-    _handlers: Vec<RegistrationGuard>,
+    handler: RegistrationGuard,
+    nudge: Option<RegistrationGuard>,
     lease: Lease<DynamicObject>,
 }
 
@@ -174,25 +193,49 @@ impl Following {
         handler: &(impl EventHandler<DynamicObject> + Clone),
         period: Duration,
     ) {
+        // Waits for no handler, so that handlers may wait for it.
+        let _acting = Role::Handler.begin();
         let mut delay = period;
+        let mut last = Instant::now();
+        // What was deleted before definitions were listed is not told as deleted: then there is one look more.
+        let mut unlisted = Some(LOOK_SOON);
         while !self.stop.is_stopped() {
-            let nudge = self.state.lock().nudge.clone();
-            if nudge.wait_timeout(delay) {
+            let (nudge, are_leaving) = {
+                let state = self.state.lock();
+                (state.nudge.clone(), !state.leaving.is_empty())
+            };
+            let left = delay.saturating_sub(last.elapsed());
+            let left = if are_leaving { left.min(LOOK_SOON) } else { left };
+            let nudged = nudge.wait_timeout(unlisted.map_or(left, |soon| left.min(soon)));
+            let told = self.state.lock().take_told();
+            drop(told);
+            let listed = unlisted.is_some() && self.state.lock().definitions_are_listed();
+            unlisted = unlisted.filter(|_| !listed).map(|soon| soon.saturating_mul(2).min(period));
+            if nudged {
                 // What comes together is looked at together.
                 let _ = self.stop.wait_timeout(LOOK_SOON);
                 self.state.lock().nudge = self.stop.child();
                 delay = LOOK_SOON;
+            } else if last.elapsed() < delay {
+                if !listed {
+                    continue;
+                }
             } else {
                 delay = delay.saturating_mul(LESS_OFTEN).min(period);
             }
             if self.stop.is_stopped() {
                 return;
             }
-            let looked = self.look(handler).err().map(|error| error.to_string());
+            // The filter and the clones of the handler are the user's: a panic of theirs ends nothing.
+            let looked = match catch_unwind(AssertUnwindSafe(|| self.look(handler))) {
+                Ok(looked) => looked.err().map(|error| error.to_string()),
+                Err(panic) => Some(format!("a panic: {}", panic_text(panic))),
+            };
             if let Some(error) = &looked {
-                log::warn!("cannot find out what there is to watch: {error}");
+                log::warn!("cannot watch all that there is: {error}");
             }
             self.state.lock().last_error = looked;
+            last = Instant::now();
         }
     }
 
@@ -201,6 +244,11 @@ impl Following {
         self.discovery.refresh()?;
         let failures = self.discovery.failures()?;
         let unknown: HashSet<_> = failures.into_iter().map(|failed| failed.group_version).collect();
+        let defined = self.discovery.resources()?.into_iter().flat_map(|found| {
+            let (group, version) = (found.resource.group(), found.resource.version());
+            [found.resource.to_string(), format!("{version}.{group}")]
+        });
+        self.state.lock().defined = defined.collect();
         let there: BTreeMap<_, _> = self
             .discovery
             .preferred_resources()?
@@ -209,17 +257,29 @@ impl Following {
             .map(|found| (found.resource.gvr(), found.resource))
             .collect();
         let factory = self.factory.upgrade().ok_or(Error::Stopped)?;
-        let gone = self.state.lock().take(|resource| {
+        let mut state = self.state.lock();
+        let stopped = state.take(|_, watched| watched.lease.is_ending());
+        let gone = state.take(|resource, _| {
             !there.contains_key(resource) && !unknown.contains(&resource.api_version())
         });
-        drop(gone);
+        drop(state);
+        drop(stopped);
+        for watched in &gone {
+            watched.handler.retire();
+        }
+        self.state.lock().leaving.extend(gone);
+        let mut first = Ok(());
         for (place, resource) in there {
-            if !self.state.lock().watched.contains_key(&place) {
-                let watched = self.watch(&factory, &resource, handler.clone())?;
-                self.state.lock().watched.insert(place, watched);
+            if self.state.lock().watched.contains_key(&place) {
+                continue;
+            }
+            match self.watch(&factory, &resource, handler.clone()) {
+                Ok(watched) => drop(self.state.lock().watched.insert(place, watched)),
+                // It does not keep the others from being watched.
+                Err(error) => first = first.and(Err(error)),
             }
         }
-        Ok(())
+        first
     }
 
     fn watch(
@@ -229,19 +289,33 @@ impl Following {
         handler: impl EventHandler<DynamicObject>,
     ) -> Result<Watched> {
         let lease = Lease::new(factory, resource, &Selection::default())?;
-        let mut handlers = vec![lease.add_event_handler(handler)?.guard()];
-        if brings_resources(resource) {
+        let handler = lease.add_event_handler(handler)?.guard();
+        let nudge = brings_resources(resource).then(|| {
             let following = Arc::downgrade(self);
-            let nudge = lease.on_event(move |event| {
-                let is_news = !matches!(event, Event::Added { initial: true, .. });
-                if let Some(following) = following.upgrade().filter(|_| is_news) {
-                    let nudge = following.state.lock().nudge.clone();
-                    nudge.stop();
+            lease.on_event_named("everything", move |event| {
+                if let Some(following) = following.upgrade() {
+                    following.consider(&event);
                 }
-            });
-            handlers.push(nudge?.guard());
+            })
+        });
+        let nudge = nudge.transpose()?.map(Registration::guard);
+        Ok(Watched { handler, nudge, lease })
+    }
+
+    /// Looks again soon if a change of a definition may have changed what there is.
+    fn consider(&self, event: &Event) {
+        let state = self.state.lock();
+        let is_news = match event {
+            // Made after the server was asked, or before it serves what that defines.
+            Event::Added { object, initial: true } => !state.defined.contains(object.name()),
+            Event::Updated { old, new } => old.resource_version() != new.resource_version(),
+            _ => true,
+        };
+        let nudge = state.nudge.clone();
+        drop(state);
+        if is_news {
+            nudge.stop();
         }
-        Ok(Watched { _handlers: handlers, lease })
     }
 }
 
@@ -255,11 +329,22 @@ fn brings_resources(resource: &ApiResource) -> bool {
 }
 
 impl State {
-    /// Takes out what is gone.
-    fn take(&mut self, is_gone: impl Fn(&GroupVersionResource) -> bool) -> Vec<Watched> {
-        let gone: Vec<_> =
-            self.watched.keys().filter(|resource| is_gone(resource)).cloned().collect();
-        gone.iter().filter_map(|resource| self.watched.remove(resource)).collect()
+    /// Takes out those that are watched no more.
+    fn take(&mut self, is_over: impl Fn(&GroupVersionResource, &Watched) -> bool) -> Vec<Watched> {
+        let over = self.watched.iter().filter(|(resource, watched)| is_over(resource, watched));
+        let over: Vec<_> = over.map(|(resource, _)| resource.clone()).collect();
+        over.iter().filter_map(|resource| self.watched.remove(resource)).collect()
+    }
+
+    /// Whether all that brings resources has been listed.
+    fn definitions_are_listed(&self) -> bool {
+        let mut nudges = self.watched.values().filter_map(|watched| watched.nudge.as_ref());
+        nudges.all(RegistrationGuard::has_synced)
+    }
+
+    /// Takes out those whose handlers have been told that everything is gone.
+    fn take_told(&mut self) -> Vec<Watched> {
+        self.leaving.extract_if(.., |watched| watched.handler.has_left()).collect()
     }
 }
 

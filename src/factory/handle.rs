@@ -2,12 +2,17 @@
 
 use std::{
     fmt,
+    marker::PhantomData,
     ops::Deref,
     sync::{Arc, Weak},
+    time::Duration,
 };
 
-use super::{Shared, SharedInformerFactory};
-use crate::{informer::SharedInformer, object::Resource};
+use super::{Shared, SharedInformerFactory, UntypedFactory};
+use crate::{
+    informer::SharedInformer,
+    object::{Body, Resource},
+};
 
 /// A weak handle on a factory, for handlers and whatever else the factory itself keeps alive.
 ///
@@ -23,26 +28,43 @@ use crate::{informer::SharedInformer, object::Resource};
 /// })?;
 /// # Ok::<(), kinformer::Error>(())
 /// ```
-#[derive(Clone)]
-pub struct FactoryHandle(Weak<Shared>);
+pub struct FactoryHandle<F = SharedInformerFactory> {
+    shared: Weak<Shared>,
+    /// What it is a handle on.
+    factory: PhantomData<fn() -> F>,
+}
 
 impl FactoryHandle {
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
-        Self(Arc::downgrade(shared))
-    }
-
     /// The factory, to be used and let go; `None` if it has been shut down.
     #[must_use]
     pub fn upgrade(&self) -> Option<UpgradedFactory> {
-        let shared = self.0.upgrade()?;
-        let closed = shared.registry.lock().is_closed();
-        (!closed).then_some(UpgradedFactory(SharedInformerFactory { shared, owns: false }))
+        self.open().map(|shared| UpgradedFactory(SharedInformerFactory { shared, owns: false }))
     }
 
     /// The informer of the objects that `K` stands for; `None` if the factory has been shut down.
     #[must_use]
     pub fn informer<K: Resource>(&self) -> Option<SharedInformer<K>> {
         self.upgrade().map(|factory| factory.informer())
+    }
+}
+
+impl<K: Body> FactoryHandle<UntypedFactory<K>> {
+    /// The factory, to be used and let go; `None` if it has been shut down.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<UpgradedFactory<UntypedFactory<K>>> {
+        let shared = self.open()?;
+        let factory = UntypedFactory::new(SharedInformerFactory { shared, owns: false });
+        Some(UpgradedFactory(factory))
+    }
+}
+
+impl<F> FactoryHandle<F> {
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        Self { shared: Arc::downgrade(shared), factory: PhantomData }
+    }
+
+    fn open(&self) -> Option<Arc<Shared>> {
+        self.shared.upgrade().filter(|shared| shared.check_open().is_ok())
     }
 
     /// Shuts the factory down; does nothing if that has been done.
@@ -51,15 +73,21 @@ impl FactoryHandle {
     ///
     /// As [`SharedInformerFactory::shutdown`]; called by a handler, it does not wait for handlers.
     pub fn stop(&self) {
-        if let Some(factory) = self.upgrade()
-            && let Err(error) = factory.shutdown()
+        if let Some(shared) = self.open()
+            && let Err(error) = shared.shutdown(Duration::MAX)
         {
             log::error!("{error}");
         }
     }
 }
 
-impl fmt::Debug for FactoryHandle {
+impl<F> Clone for FactoryHandle<F> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone(), factory: PhantomData }
+    }
+}
+
+impl<F> fmt::Debug for FactoryHandle<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FactoryHandle").finish_non_exhaustive()
     }
@@ -67,12 +95,12 @@ impl fmt::Debug for FactoryHandle {
 
 /// A factory that was reached through a [`FactoryHandle`]: dropping this does not shut it down.
 #[derive(Debug)]
-pub struct UpgradedFactory(SharedInformerFactory);
+pub struct UpgradedFactory<F = SharedInformerFactory>(F);
 
-impl Deref for UpgradedFactory {
-    type Target = SharedInformerFactory;
+impl<F> Deref for UpgradedFactory<F> {
+    type Target = F;
 
-    fn deref(&self) -> &SharedInformerFactory {
+    fn deref(&self) -> &F {
         &self.0
     }
 }

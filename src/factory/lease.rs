@@ -9,7 +9,7 @@ use std::{
 use super::{Held, Selection, Shared};
 use crate::{
     error::Result,
-    informer::SharedInformer,
+    informer::{InformerState, SharedInformer},
     object::{ApiResource, Body},
 };
 
@@ -17,6 +17,19 @@ use crate::{
 ///
 /// It is used as the informer itself, and can be cloned: each clone counts. A plain handle that is
 /// cloned or cast from it does not.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Secret;
+/// use kinformer::{Client, SharedInformerFactory};
+///
+/// let factory = SharedInformerFactory::new(Client::try_default()?);
+/// let one = factory.lease::<Secret>()?; // starts the informer
+/// let other = one.clone();
+/// drop(one);
+/// assert!(!other.is_stopped());
+/// drop(other); // stops it
+/// # Ok::<(), kinformer::Error>(())
+/// ```
 ///
 /// [`SharedInformerFactory::lease`]: super::SharedInformerFactory::lease
 #[must_use = "the informer stops when this is dropped"]
@@ -31,12 +44,18 @@ impl<K: Body> Lease<K> {
         resource: &ApiResource,
         selection: &Selection,
     ) -> Result<Self> {
-        let informer = factory.informer(resource, selection, Held::ByLease);
-        // Counted from here on, also if it cannot be started.
-        let lease = Self { factory: Arc::downgrade(factory), informer: informer.cast() };
-        factory.registry.lock().open()?;
-        informer.start()?;
-        Ok(lease)
+        loop {
+            let informer = factory.informer(resource, selection, Held::ByLease);
+            // Counted from here on, also if it cannot be started.
+            let lease = Self { factory: Arc::downgrade(factory), informer: informer.cast() };
+            factory.check_open()?;
+            match informer.start() {
+                Ok(()) => return Ok(lease),
+                // Somebody has stopped that one since: there will be another.
+                Err(_) if informer.state() == InformerState::Stopped => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 }
 
@@ -63,7 +82,7 @@ impl<K> Drop for Lease<K> {
         let informer = self.informer.cast();
         let unwanted = factory.registry.lock().release(&informer);
         if unwanted {
-            informer.stop_and_clear();
+            factory.end(&informer);
         }
     }
 }

@@ -31,7 +31,7 @@ pub use self::{
 };
 use crate::{
     client::{Client, Discovery},
-    error::{Error, Result},
+    error::{Error, Goal, Result, WaitError},
     informer::{InformerState, SharedInformer, SharedInformerBuilder},
     object::{ApiResource, Body, GroupVersionResource, Resource},
     stop::StopToken,
@@ -43,6 +43,9 @@ use crate::{
 /// The factory holds its informers: they live until [`shutdown`](Self::shutdown), whether or not
 /// anybody keeps a handle. It cannot be cloned; for use in handlers there is a weak [`handle`](Self::handle).
 /// Dropping it shuts it down.
+///
+/// It also stops with its client: everything ends when the token of [`Client::with_stop`] is stopped, waits
+/// included. That does not wait for handlers; [`shutdown`](Self::shutdown) does.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -74,13 +77,16 @@ pub struct SharedInformerFactory {
     owns: bool,
 }
 
+/// How often those who wait for one informer look at the others.
+const LOOK_UP: Duration = Duration::from_millis(100);
+
 /// What a factory shares with its weak handles.
 struct Shared {
     client: Client,
     options: Options,
     discovery: Discovery,
     registry: Mutex<Registry>,
-    /// Stopped by the shutdown.
+    /// Stopped by the shutdown, and with the token of the client.
     stop: StopToken,
 }
 
@@ -141,7 +147,9 @@ impl SharedInformerFactory {
     /// The informer of the objects that `K` stands for, made by `constructor` if there is none yet.
     ///
     /// For sources and settings of your own. The constructor is given the client and the period of
-    /// resyncs; what the factory says about transforms goes before what the constructor says.
+    /// resyncs. What the factory says about transforms goes before what the constructor says, what it prunes is
+    /// pruned too, and its error handler is told if the constructor names none. What it says about namespaces and
+    /// list options does not count: whoever asks for this resource gets what was made here.
     ///
     /// # Errors
     ///
@@ -157,7 +165,7 @@ impl SharedInformerFactory {
             return Ok(known.cast());
         }
         let builder = constructor(&shared.client, shared.options.resync_of(&resource));
-        let made = shared.options.transforming(&resource, builder).build()?;
+        let made = shared.options.apply_to(&resource, builder).build()?;
         Ok(shared.keep(key, made.cast(), Held::ByFactory).cast())
     }
 
@@ -183,6 +191,7 @@ impl SharedInformerFactory {
     /// # Blocking
     ///
     /// While the server is asked.
+    #[doc(alias = "GenericInformer")]
     #[doc(alias = "ForResource")]
     pub fn for_resource(&self, resource: &GroupVersionResource) -> Result<SharedInformer> {
         Ok(self.informer_for(&self.shared.find_resource(resource)?))
@@ -207,7 +216,8 @@ impl SharedInformerFactory {
     ///
     /// # Errors
     ///
-    /// If the factory has been shut down, or no thread can be started.
+    /// If the factory has been shut down, the namespace has a name that no namespace can have, or no thread
+    /// can be started.
     pub fn lease<K: Resource>(&self) -> Result<Lease<K>> {
         self.lease_of(&K::api_resource(), &Selection::default())
     }
@@ -216,7 +226,8 @@ impl SharedInformerFactory {
     ///
     /// # Errors
     ///
-    /// If the factory has been shut down, or no thread can be started.
+    /// If the factory has been shut down, the namespace has a name that no namespace can have, or no thread
+    /// can be started.
     pub fn lease_of<K: Body>(
         &self,
         resource: &ApiResource,
@@ -232,7 +243,7 @@ impl SharedInformerFactory {
     /// use kinformer::{Client, SharedInformerFactory};
     ///
     /// let factory = SharedInformerFactory::new(Client::try_default()?);
-    /// let (send, receive) = crossbeam_channel::unbounded();
+    /// let (send, receive) = std::sync::mpsc::channel();
     /// let all = factory.everything().filter(|found| found.resource.plural() != "events").watch(send)?;
     /// println!("{} resources", all.resources().len());
     /// for event in receive {
@@ -268,8 +279,9 @@ impl SharedInformerFactory {
     ///
     /// # Errors
     ///
-    /// If the factory has been shut down, a namespace has a name that no namespace can have, or no
-    /// thread can be started.
+    /// If the factory has been shut down, a namespace has a name that no namespace can have, a path to
+    /// [prune](SharedInformerFactoryBuilder::prune) is none, or no thread can be started. The other informers are started all the same;
+    /// [`stop_informer`](Self::stop_informer) lets go of one that never can be.
     pub fn start(&self) -> Result<()> {
         self.shared.start()
     }
@@ -278,15 +290,21 @@ impl SharedInformerFactory {
     ///
     /// # Errors
     ///
-    /// If that has not happened after `limit`, or cannot happen: the error names each informer that
-    /// is not ready, and the reason. An informer that has not been started is not waited for; it is
-    /// an error at once.
+    /// [`Error::Wait`] if that has not happened after `limit`, or cannot happen: it
+    /// [names](crate::WaitError::informers) each informer that is not ready, with the reason and what the
+    /// server said. An informer that has not been started, or has stopped, is not waited for; it is an
+    /// error at once.
+    ///
+    /// # Blocking
+    ///
+    /// Until then. The shutdown of the factory ends it.
     ///
     /// # Differences from client-go
     ///
     /// There, informers that have not been started are passed over.
+    #[doc(alias = "WaitForNamedCacheSync")]
     pub fn wait_for_cache_sync(&self, limit: Duration) -> Result<()> {
-        self.shared.wait_for_cache_sync(Instant::now().checked_add(limit))
+        self.shared.wait_for_cache_sync(limit)
     }
 
     /// How the informers are doing.
@@ -304,34 +322,45 @@ impl SharedInformerFactory {
 
     /// Stops every informer, for good. What they last knew can still be read.
     ///
-    /// May be called more than once and from several threads; each call returns when all have stopped.
+    /// Also waits for those that somebody is stopping by [`stop_informer`](Self::stop_informer) or by
+    /// dropping a [lease](Self::lease). May be called more than once and from several threads; each call returns when all have stopped.
     ///
     /// # Errors
     ///
-    /// If an informer had failed because of a fault in this library.
+    /// [`Error::Wait`] if an informer had failed because of a fault in this library.
     ///
     /// # Blocking
     ///
     /// Until the calls of handlers that are under way have returned. Called by a handler, it does not
     /// wait for handlers.
     pub fn shutdown(&self) -> Result<()> {
-        self.shared.shutdown(None)
+        self.shared.shutdown(Duration::MAX)
     }
 
     /// The same, waiting for handlers only so long.
     ///
     /// # Errors
     ///
-    /// If handlers have not returned by then: the error names them.
+    /// [`Error::Wait`] if handlers have not returned by then: it [names](crate::Missing::Return) them.
     pub fn shutdown_timeout(&self, limit: Duration) -> Result<()> {
-        self.shared.shutdown(Instant::now().checked_add(limit))
+        self.shared.shutdown(limit)
+    }
+}
+
+#[cfg(feature = "capi")]
+impl SharedInformerFactory {
+    /// What the server has; asking ends with the factory.
+    pub(crate) fn catalogue(&self) -> &Discovery {
+        &self.shared.discovery
     }
 }
 
 impl Shared {
     fn new(client: Client, options: Options) -> Self {
-        let stop = StopToken::new();
-        let discovery = client.with_stop(&stop).discovery();
+        // With it, everything that is made from the client stops.
+        let stop = client.stop_token().child();
+        let client = client.with_stop(&stop);
+        let discovery = client.discovery();
         Self { client, options, discovery, registry: Mutex::default(), stop }
     }
 
@@ -342,10 +371,13 @@ impl Shared {
         held: Held,
     ) -> SharedInformer {
         let key = self.options.key(resource, selection);
-        if let Some(known) = self.registry.lock().hold(&key, held) {
+        let mut registry = self.registry.lock();
+        if let Some(known) = registry.hold(&key, held) {
             return known;
         }
-        let made = self.options.make(&self.client, resource, key.selection());
+        let name = registry.free_name(self.options.name_of(resource, key.selection()), &key);
+        drop(registry);
+        let made = self.options.make(&self.client, resource, key.selection(), name);
         self.keep(key, made, held)
     }
 
@@ -368,83 +400,117 @@ impl Shared {
     fn stop_informer(&self, informer: &SharedInformer) -> bool {
         let known = self.registry.lock().forget(informer);
         if known {
-            informer.stop_and_clear();
+            self.end(informer);
         }
         known
     }
 
+    /// Stops an informer that the registry has forgotten, and frees what it knew.
+    fn end(&self, informer: &SharedInformer) {
+        informer.stop_and_clear();
+        self.sweep();
+    }
+
+    /// Lets go of those that have ended. A handler that stops its own informer is not waited for, so
+    /// that may be later than the stop.
+    fn sweep(&self) {
+        let ending = self.registry.lock().ending();
+        for informer in ending {
+            if informer.has_ended() {
+                let ended = self.registry.lock().take_ended(&informer);
+                drop(ended);
+            }
+        }
+    }
+
     /// Keeps an informer that was made without the lock, unless somebody else was faster.
     fn keep(&self, key: Key, made: SharedInformer, held: Held) -> SharedInformer {
-        let mut replaced = None;
-        let kept = self.registry.lock().keep(key, made.clone(), held, &mut replaced);
-        drop(replaced);
+        let kept = self.registry.lock().keep(key, made.clone(), held);
+        self.sweep();
         kept.unwrap_or_else(|| {
             made.stop();
             made
         })
     }
 
+    /// # Errors
+    ///
+    /// If the factory has been shut down, or the token of its client was stopped.
+    fn check_open(&self) -> Result<()> {
+        let mut registry = self.registry.lock();
+        if self.stop.is_stopped() {
+            registry.close();
+        }
+        registry.check_open()
+    }
+
     fn start(&self) -> Result<()> {
-        let registry = self.registry.lock();
-        registry.check()?;
-        let informers = registry.open()?;
-        drop(registry);
+        self.check_open()?;
+        let informers = self.registry.lock().unstarted();
+        let mut first = Ok(());
         for informer in informers {
-            if informer.state() != InformerState::NotStarted {
-                continue;
-            }
+            // One that cannot be started does not keep the others from it.
             if let Err(error) = informer.start() {
-                // Somebody who shuts down at the same time wins.
-                self.registry.lock().open()?;
-                return Err(error);
+                // Somebody who shuts down at the same time wins, and so does somebody who stops it.
+                self.check_open()?;
+                if informer.state() != InformerState::Stopped {
+                    first = first.and(Err(error));
+                }
             }
         }
-        Ok(())
+        first
     }
 
-    fn wait_for_cache_sync(&self, deadline: Option<Instant>) -> Result<()> {
+    fn wait_for_cache_sync(&self, limit: Duration) -> Result<()> {
+        let deadline = Instant::now().checked_add(limit);
         let informers = self.registry.lock().all();
-        let hopeless = |informer: &SharedInformer| match informer.state() {
-            InformerState::Running => false,
-            InformerState::NotStarted => true,
-            _ => !informer.has_synced(),
-        };
-        for informer in &informers {
-            if !informers.iter().any(hopeless) {
-                informer.wait_until_settled(deadline);
+        let hopeless = |informer: &SharedInformer| informer.state() != InformerState::Running;
+        loop {
+            let (behind, waiting): (Vec<_>, Vec<_>) = informers
+                .iter()
+                .filter_map(|informer| Some((informer, informer.status().not_ready()?)))
+                .unzip();
+            let Some(first) = behind.first() else { return Ok(()) };
+            let now = Instant::now();
+            let is_hopeless = informers.iter().any(hopeless);
+            let is_late = deadline.is_some_and(|deadline| now >= deadline);
+            if is_hopeless || is_late {
+                let after = (!is_hopeless).then_some(limit);
+                return Err(Error::Wait(WaitError::new(
+                    Goal::Sync,
+                    informers.len(),
+                    waiting,
+                    after,
+                )));
             }
+            // Looks up now and then: one that another one is waited for may end.
+            let look_up = now + LOOK_UP;
+            first.wait_until_settled(Some(
+                deadline.map_or(look_up, |deadline| deadline.min(look_up)),
+            ));
         }
-        let waiting: Vec<_> = informers
-            .iter()
-            .filter_map(|informer| Some((informer.name(), informer.status().unsynced()?)))
-            .map(|(name, why)| format!("{name}: {why}"))
-            .collect();
-        if waiting.is_empty() {
-            return Ok(());
-        }
-        let (count, all) = (waiting.len(), informers.len());
-        let text = format!("{count} of {all} informers have not synced: {}", waiting.join("; "));
-        Err(Error::invalid("wait", text))
     }
 
-    fn shutdown(&self, deadline: Option<Instant>) -> Result<()> {
+    fn shutdown(&self, limit: Duration) -> Result<()> {
+        let deadline = Instant::now().checked_add(limit);
         let informers = self.registry.lock().close();
         self.stop.stop();
         // All are told before any is waited for.
         for informer in &informers {
             informer.begin_stop();
         }
-        let ended = informers.iter().map(|informer| informer.end_by(deadline));
-        let mut problems: Vec<_> = ended.filter_map(Result::err).map(|e| e.to_string()).collect();
+        let mut problems = Vec::new();
+        let mut after = None;
         for informer in &informers {
-            if let InformerState::Failed(why) = informer.state() {
-                problems.push(format!("{} had failed: {why}", informer.name()));
-            }
+            let late = informer.end_by(deadline);
+            after = after.or((!late.is_empty()).then_some(limit));
+            problems.extend(late);
+            problems.extend(informer.failure());
         }
         if problems.is_empty() {
             return Ok(());
         }
-        Err(Error::invalid("shutdown", problems.join("; ")))
+        Err(Error::Wait(WaitError::new(Goal::End, informers.len(), problems, after)))
     }
 }
 

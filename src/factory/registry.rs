@@ -1,9 +1,9 @@
 //! The informers that a factory holds.
 
-use super::selection::{Namespaces, Selection};
+use super::Selection;
 use crate::{
     error::{Error, Result},
-    informer::{SharedInformer, check_namespace},
+    informer::{InformerState, SharedInformer},
     object::{ApiResource, GroupVersionResource},
 };
 
@@ -37,6 +37,8 @@ pub(super) enum Held {
 #[derive(Debug, Default)]
 pub(super) struct Registry {
     entries: Vec<Entry>,
+    /// Forgotten, and not at their end yet: a shutdown waits for them too.
+    ending: Vec<SharedInformer>,
     closed: bool,
 }
 
@@ -69,15 +71,22 @@ impl Registry {
         Some(entry.informer.clone())
     }
 
-    /// Keeps an informer, or gives the one that is there; `None` if nothing is kept any more. One that it
-    /// takes the place of goes to `replaced`: the end of an informer may wait for handlers, and they for
-    /// this registry.
+    /// A name that no other informer has, so that none is counted as another: two sets of namespaces
+    /// look the same.
+    pub(super) fn free_name(&self, name: String, key: &Key) -> String {
+        let others = || self.entries.iter().filter(|entry| entry.key != *key);
+        let is_free = |name: &str| others().all(|entry| entry.informer.name() != name);
+        let numbered = (2..).map(|n| format!("{name} #{n}"));
+        let mut names = std::iter::once(name.clone()).chain(numbered);
+        names.find(|name| is_free(name)).unwrap_or(name)
+    }
+
+    /// Keeps an informer, or gives the one that is there; `None` if nothing is kept any more.
     pub(super) fn keep(
         &mut self,
         key: Key,
         made: SharedInformer,
         held: Held,
-        replaced: &mut Option<SharedInformer>,
     ) -> Option<SharedInformer> {
         if let Some(known) = self.hold(&key, held) {
             return Some(known);
@@ -88,7 +97,7 @@ impl Registry {
         let mut entry = Entry { key, informer: made.clone(), by_factory: false, leases: 0 };
         entry.hold(held);
         match self.entries.iter_mut().find(|known| known.key == entry.key) {
-            Some(stopped) => *replaced = Some(std::mem::replace(stopped, entry).informer),
+            Some(stopped) => self.ending.push(std::mem::replace(stopped, entry).informer),
             None => self.entries.push(entry),
         }
         Some(made)
@@ -113,11 +122,24 @@ impl Registry {
         }
     }
 
-    /// Forgets an informer; says whether it was one of these.
+    /// Forgets an informer, which is to be stopped; says whether it was one of these.
     pub(super) fn forget(&mut self, informer: &SharedInformer) -> bool {
-        let before = self.entries.len();
-        self.entries.retain(|entry| !entry.informer.is_same(informer));
-        self.entries.len() < before
+        let at = self.entries.iter().position(|entry| entry.informer.is_same(informer));
+        let forgotten = at.map(|at| self.entries.remove(at).informer);
+        let known = forgotten.is_some();
+        self.ending.extend(forgotten);
+        known
+    }
+
+    /// Those that are to be stopped, or are stopping.
+    pub(super) fn ending(&self) -> Vec<SharedInformer> {
+        self.ending.clone()
+    }
+
+    /// Takes out one that has ended, for its last handle to be dropped without the lock.
+    pub(super) fn take_ended(&mut self, informer: &SharedInformer) -> Option<SharedInformer> {
+        let at = self.ending.iter().position(|ending| ending.is_same(informer))?;
+        Some(self.ending.swap_remove(at))
     }
 
     /// What an informer of this place is about, if there is one.
@@ -131,36 +153,29 @@ impl Registry {
         self.entries.iter().map(|entry| entry.informer.clone()).collect()
     }
 
-    pub(super) fn is_closed(&self) -> bool {
-        self.closed
-    }
-
-    /// All informers.
-    ///
     /// # Errors
     ///
     /// If the factory has been shut down.
-    pub(super) fn open(&self) -> Result<Vec<SharedInformer>> {
+    pub(super) fn check_open(&self) -> Result<()> {
         if self.closed {
             let text = "it has been shut down and cannot be started again";
             return Err(Error::invalid("factory", text));
         }
-        Ok(self.all())
+        Ok(())
     }
 
-    /// # Errors
-    ///
-    /// If an informer is about a namespace that cannot be.
-    pub(super) fn check(&self) -> Result<()> {
-        self.entries.iter().try_for_each(|entry| match &entry.key.selection.namespaces {
-            Namespaces::One(name) => check_namespace(name),
-            Namespaces::Any | Namespaces::Several(_) => Ok(()),
-        })
+    /// Those that have not been started.
+    pub(super) fn unstarted(&self) -> Vec<SharedInformer> {
+        let mut all = self.all();
+        all.retain(|informer| informer.state() == InformerState::NotStarted);
+        all
     }
 
-    /// Takes nothing more; gives all informers, to be stopped.
+    /// Takes nothing more; gives all informers, to be stopped and waited for.
     pub(super) fn close(&mut self) -> Vec<SharedInformer> {
         self.closed = true;
-        self.all()
+        let mut all = self.all();
+        all.extend(self.ending());
+        all
     }
 }

@@ -22,6 +22,7 @@ use crate::{
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[must_use]
+#[doc(alias = "TweakListOptionsFunc")]
 pub struct Selection {
     pub(super) namespaces: Namespaces,
     pub(super) labels: labels::Selector,

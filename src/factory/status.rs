@@ -1,6 +1,6 @@
 //! How the informers of a factory are doing.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use crate::informer::{InformerStatus, Metric, table_of, visit_all};
 
@@ -20,6 +20,38 @@ impl FactoryStatus {
     /// Text for Prometheus in three lines: see [`Metric`].
     pub fn metrics(&self, visit: impl FnMut(&Metric<'_>)) {
         visit_all(&self.informers, visit);
+    }
+}
+
+/// Those of several factories as if they were one's, so that there is one table and one text. Informers of the
+/// same name are numbered; [names](super::SharedInformerFactoryBuilder::name) of the factories tell more.
+///
+/// ```no_run
+/// use kinformer::{Client, FactoryStatus, SharedInformerFactory};
+///
+/// # let (red, green) = (Client::try_default()?, Client::try_default()?);
+/// let factories = [("red", red), ("green", green)]
+///     .map(|(name, client)| SharedInformerFactory::builder(client).name(name).build());
+/// let all: FactoryStatus = factories.iter().map(SharedInformerFactory::status).collect();
+/// let mut text = String::new();
+/// all.metrics(|metric| text += &metric.to_string());
+/// # Ok::<(), kinformer::Error>(())
+/// ```
+impl FromIterator<Self> for FactoryStatus {
+    fn from_iter<I: IntoIterator<Item = Self>>(factories: I) -> Self {
+        let mut informers: Vec<_> =
+            factories.into_iter().flat_map(|factory| factory.informers).collect();
+        let mut names = BTreeSet::new();
+        for informer in &mut informers {
+            let name = informer.name.clone();
+            let mut number = 1;
+            // Two samples of one name and one set of labels are an error to those who read them.
+            while !names.insert(informer.name.clone()) {
+                number += 1;
+                informer.name = format!("{name} #{number}");
+            }
+        }
+        Self { informers }
     }
 }
 

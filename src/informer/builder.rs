@@ -1,6 +1,12 @@
 //! What can be said about a shared informer.
 
-use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    marker::PhantomData,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
 
 use serde::Serialize;
 
@@ -12,17 +18,38 @@ use super::{
     namespaces::NamespacesFeed,
 };
 use crate::{
-    cache::{DeltaFifo, Indexer, Indexers, object_store},
+    cache::{DeltaFifo, Indexer, Indexers, object_store, panic_text},
     error::{Error, Result},
     object::{Body, Decoded, DynamicObject, Object, Shape},
     reflector::{
         self, Backoff, ErrorHandler, ListerWatcher, Reflector, ReflectorBuilder, ReflectorStore,
     },
+    stop::StopToken,
     sync::Mutex,
 };
 
 /// Makes a [`SharedInformer`].
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kinformer::{Client, ListWatch, Object, SharedInformer, cache::Indexers};
+///
+/// let source = ListWatch::<Pod>::from_client(&Client::try_default()?, Some("prod"));
+/// let app = |pod: &Object<Pod>| pod.labels().get("app").map(Into::into).into_iter().collect();
+/// let pods = SharedInformer::builder(source)
+///     .name("pods of prod")
+///     .resync(Duration::from_secs(600))
+///     .indexers(Indexers::new().with("app", app))
+///     .prune(&["/status/conditions", "/spec/containers/*/env"])
+///     .on_error(|error| eprintln!("{error}"))
+///     .build()?;
+/// pods.start()?;
+/// # Ok::<(), kinformer::Error>(())
+/// ```
 #[must_use]
+#[doc(alias = "NewSharedIndexInformer")]
+#[doc(alias = "SharedIndexInformerOptions")]
 pub struct SharedInformerBuilder<K> {
     source: Box<dyn ListerWatcher<DynamicObject>>,
     /// In place of the source, one for each namespace.
@@ -41,6 +68,9 @@ pub struct SharedInformerBuilder<K> {
     on_error: Option<ErrorHandler>,
     kind: PhantomData<fn() -> K>,
 }
+
+/// Is told which informer an error is about, by its name.
+pub(crate) type NamedErrorHandler = Arc<dyn Fn(&str, &Error) + Send + Sync>;
 
 type SourceOf = Box<dyn Fn(&str) -> Box<dyn ListerWatcher<DynamicObject>> + Send + Sync>;
 type Transform = Box<dyn Fn(Object) -> Result<Object> + Send + Sync>;
@@ -87,8 +117,9 @@ impl<K: 'static> SharedInformerBuilder<K> {
         self
     }
 
-    /// How often handlers are told of every object again, unless they ask for something else. Defaults
-    /// to never.
+    /// How often handlers are told of every object again, unless they ask for something else. Zero is never,
+    /// which is the default. Taken as it is, however short; what a handler asks for is a second at least, and
+    /// what a factory says, too.
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = Some(period).filter(|period| !period.is_zero());
         self
@@ -107,6 +138,7 @@ impl<K: 'static> SharedInformerBuilder<K> {
     }
 
     /// Whether to keep `metadata.managedFields`, which is half of a typical object. Defaults to no.
+    #[doc(alias = "TransformStripManagedFields")]
     pub fn keep_managed_fields(mut self, keep: bool) -> Self {
         if keep {
             self.shape.keep_managed_fields();
@@ -124,20 +156,19 @@ impl<K: 'static> SharedInformerBuilder<K> {
     /// Changes every object as it arrives, before anybody sees it.
     ///
     /// Decodes, changes and encodes it again: some 200 us for a full pod. [`prune`](Self::prune) is
-    /// cheaper where it will do. An object that it fails on, or whose name or namespace it changes, is
-    /// left out and reported.
+    /// cheaper where it will do. An object that it fails or panics on, or whose name or namespace it
+    /// changes, is left out and reported.
     #[doc(alias = "SetTransform")]
-    pub fn transform(mut self, change: impl FnMut(&mut K) -> Result<()> + Send + 'static) -> Self
+    pub fn transform(self, change: impl FnMut(&mut K) -> Result<()> + Send + 'static) -> Self
     where
         K: Body + Serialize,
     {
         let change = Mutex::new(change);
-        self.transform = Some(Box::new(move |object: Object| {
+        self.transform_object(move |object: Object| {
             let mut body: K = object.cast::<K>().decode()?;
             (change.lock())(&mut body)?;
             object.with_body(&body)
-        }));
-        self
+        })
     }
 
     /// The same for an object as it is, in place of any other.
@@ -145,7 +176,13 @@ impl<K: 'static> SharedInformerBuilder<K> {
         mut self,
         change: impl Fn(Object) -> Result<Object> + Send + Sync + 'static,
     ) -> Self {
-        self.transform = Some(Box::new(change));
+        self.transform = Some(Box::new(move |object| {
+            let key = object.key().clone();
+            catch_unwind(AssertUnwindSafe(|| change(object))).unwrap_or_else(|panic| {
+                let text = format!("it panicked on {key}: {}", panic_text(panic));
+                Err(Error::invalid("transform", text))
+            })
+        }));
         self
     }
 
@@ -168,7 +205,7 @@ impl<K: 'static> SharedInformerBuilder<K> {
     }
 
     /// How long a watch may be silent before it is opened again, to see whether anybody is there.
-    /// Defaults to 30 seconds.
+    /// Defaults to 30 seconds; less than a second counts as a second.
     pub fn watch_silence(mut self, limit: Duration) -> Self {
         self.silence = Some(limit);
         self
@@ -186,29 +223,53 @@ impl<K: 'static> SharedInformerBuilder<K> {
     }
 
     /// Is told of every failure to list or to watch, and of objects that cannot be used. Must return
-    /// soon. Defaults to a warning in the log.
+    /// soon; a panic is caught and logged. Defaults to a warning in the log, once for each reason in a row
+    /// of failures.
     #[doc(alias = "SetWatchErrorHandler")]
     pub fn on_error(mut self, handler: impl Fn(&Error) + Send + Sync + 'static) -> Self {
         self.on_error = Some(Arc::new(handler));
         self
     }
 
+    /// The same for a factory, which is told who it is about; what was said here before counts.
+    pub(crate) fn or_on_error(self, handler: NamedErrorHandler) -> Self {
+        if self.on_error.is_some() {
+            return self;
+        }
+        let name = self.called();
+        self.on_error(move |error| handler(&name, error))
+    }
+
     /// Makes the informer. It does nothing until it is started.
     ///
     /// # Errors
     ///
-    /// If a path to prune is not one.
+    /// If a path to prune is not one, or the source is of a namespace with a name that none can have.
     pub fn build(mut self) -> Result<SharedInformer<K>> {
-        for path in &self.prune {
-            self.shape.prune(path)?;
-        }
-        Ok(self.assemble())
+        self.check()?;
+        Ok(self.assemble(None))
     }
 
-    /// Makes an informer that has nothing to prune.
-    pub(crate) fn assemble(mut self) -> SharedInformer<K> {
+    /// The same for a factory, whose informers can always be had: what cannot be used is an error of their start.
+    pub(crate) fn build_unchecked(mut self) -> SharedInformer<K> {
+        let refusal = self.check().err();
+        self.assemble(refusal)
+    }
+
+    fn called(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.source.resource().to_string())
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.prune.iter().try_for_each(|path| self.shape.prune(path))?;
+        self.source.check()
+    }
+
+    fn assemble(mut self, refusal: Option<Error>) -> SharedInformer<K> {
+        let name = self.called();
         self.source.shape(&self.shape);
         let resource = self.source.resource().clone();
+        let stop = self.source.stop_token().map_or_else(StopToken::new, |stop| stop.child());
         let store = Arc::new(object_store(self.indexers));
         let mut fifo = DeltaFifo::builder(|object: &Object| object.key().clone())
             .known_objects(Indexer::over(store.clone()))
@@ -222,7 +283,6 @@ impl<K: 'static> SharedInformerBuilder<K> {
             fifo = fifo.transform(transform);
         }
         let fifo = Arc::new(fifo.build());
-        let name = self.name.unwrap_or_else(|| resource.to_string());
         let reflecting = Reflecting {
             name: name.clone(),
             backoff: self.backoff,
@@ -242,12 +302,14 @@ impl<K: 'static> SharedInformerBuilder<K> {
                 let reflector_of = move |namespace: &str, target| {
                     let mut source = source_of(namespace);
                     source.shape(&shape);
-                    reflecting.reflector(source, target).build()
+                    let reflector = reflecting.reflector(source, target);
+                    reflector.name(format!("{} ({namespace})", reflecting.name)).build()
                 };
                 Box::new(NamespacesFeed::new(set, fifo.clone(), Box::new(reflector_of)))
             }
         };
-        let core = Core::new(Parts { resource, name, fifo, store, feed, resync: self.resync });
+        let resync = self.resync;
+        let core = Core::new(Parts { resource, name, fifo, store, feed, resync, stop, refusal });
         SharedInformer::new(core)
     }
 }

@@ -2,7 +2,10 @@
 
 use std::{
     fmt, io,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -18,6 +21,17 @@ use crate::{
         thread::{self, JoinHandle},
     },
 };
+
+/// How many are processed before those hear of it who wait, although there is more to process: waking a
+/// thread costs more than what it is woken for.
+const BATCH: usize = 16;
+
+/// How long the first of them may wait for the others: what is done with each may be the user's, and slow.
+const LATE: Duration = Duration::from_millis(1);
+
+/// How long to let the objects of a list gather, whose handlers had all that came before: nobody waits for
+/// one of them, but for the last.
+const GATHER: Duration = Duration::from_millis(2);
 
 type Process<K> = Box<dyn FnMut(Popped<Object<K>>) -> Result<()> + Send>;
 
@@ -46,8 +60,9 @@ pub struct Controller<K> {
     queue: Arc<DeltaFifo<Object<K>>>,
     feed: Box<dyn Feed>,
     process: Mutex<Process<K>>,
+    runs: AtomicBool,
     schedule: Schedule,
-    /// Called after whatever was popped has been processed.
+    /// Called after what was popped has been processed, once for several if there is more to pop.
     after: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -68,6 +83,7 @@ impl Schedule {
 
 /// Makes a [`Controller`].
 #[must_use]
+#[doc(alias = "ProcessFunc")]
 pub struct ControllerBuilder<K> {
     reflector: ReflectorBuilder<K>,
     name: String,
@@ -123,6 +139,7 @@ impl<K: 'static> ControllerBuilder<K> {
             queue: self.queue,
             feed: Box::new(self.reflector.build()),
             process: Mutex::new(self.process),
+            runs: AtomicBool::new(false),
             schedule: self.schedule,
             after: Box::new(|| ()),
         }
@@ -148,8 +165,8 @@ impl<K: 'static> Controller<K> {
         }
     }
 
-    /// A controller of a shared informer; `after` is called after whatever was popped has been
-    /// processed.
+    /// A controller of a shared informer; `after` is called after what was popped has been processed,
+    /// once for several if there is more to pop.
     pub(super) fn fed_by(
         feed: Box<dyn Feed>,
         name: String,
@@ -159,14 +176,15 @@ impl<K: 'static> Controller<K> {
         after: impl Fn() + Send + Sync + 'static,
     ) -> Self {
         let (process, after) = (Mutex::new(Box::new(process) as Process<K>), Box::new(after));
-        Self { name, queue, feed, process, schedule, after }
+        Self { name, queue, feed, process, runs: AtomicBool::new(false), schedule, after }
     }
 
     /// Runs until `stop` is stopped: the reflector on a thread of its own, the rest on this one.
     ///
     /// # Errors
     ///
-    /// If no thread can be started for the reflector.
+    /// If it runs already, or has run before: its queue is closed then. If the source is one that cannot be,
+    /// as of a namespace with a name that none can have. If no thread can be started for the reflector.
     ///
     /// # Panics
     ///
@@ -179,6 +197,11 @@ impl<K: 'static> Controller<K> {
         let no_thread = |error: io::Error| {
             Error::invalid("controller", format!("no thread can be started: {error}"))
         };
+        self.feed.check()?;
+        if self.runs.swap(true, Ordering::AcqRel) {
+            let text = format!("{} runs already, or has stopped", self.name);
+            return Err(Error::invalid("controller", text));
+        }
         let own = stop.child();
         let _acting = Role::Engine.begin();
         thread::scope(|scope| {
@@ -207,6 +230,7 @@ impl<K: 'static> Controller<K> {
     fn process_queue(&self, stop: &StopToken) {
         let mut process = self.process.lock();
         let mut next_resync = self.schedule.next(Instant::now());
+        let (mut batch, mut first) = (0, Instant::now());
         while !stop.is_stopped() {
             match self.queue.pop_with_until(next_resync, &mut *process) {
                 Pop::Processed(Ok(())) | Pop::Synced | Pop::TimedOut => {}
@@ -215,9 +239,24 @@ impl<K: 'static> Controller<K> {
                 }
                 Pop::Closed => return,
             }
-            (self.after)();
-            let now = Instant::now();
-            if next_resync.is_some_and(|next| now >= next) {
+            batch += 1;
+            if batch == 1 {
+                first = Instant::now();
+            }
+            let idle = self.queue.is_empty();
+            // Models have no clock.
+            let late = !cfg!(shuttle) && first.elapsed() > LATE;
+            if idle || late || batch == BATCH {
+                batch = 0;
+                (self.after)();
+            }
+            if idle && !cfg!(shuttle) && self.feed.is_listing() && stop.wait_timeout(GATHER) {
+                return;
+            }
+            if let Some(next) = next_resync
+                && let now = Instant::now()
+                && now >= next
+            {
                 next_resync = self.schedule.next(now);
                 if (self.schedule.is_due)(now) {
                     self.queue.resync();
@@ -230,8 +269,10 @@ impl<K: 'static> Controller<K> {
     ///
     /// # Errors
     ///
-    /// If no thread can be started.
+    /// If the source is one that cannot be, as of a namespace with a name that none can have, or no thread can
+    /// be started.
     pub fn spawn(self) -> Result<Running> {
+        self.feed.check()?;
         let stop = StopToken::new();
         let (own, name) = (stop.clone(), format!("p:{}", self.name));
         let thread = thread::spawn(&name, move || self.run(&own)).map_err(|error| {

@@ -2,10 +2,7 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -35,9 +32,15 @@ pub(super) struct Core {
     controller: Controller<DynamicObject>,
     pub(super) signal: Arc<Signal>,
     pub(super) stop: StopToken,
-    state: Mutex<InformerState>,
+    /// Why it cannot be started, ever.
+    refusal: Option<Error>,
+    life: Mutex<Life>,
+}
+
+struct Life {
+    state: InformerState,
     /// Nothing is to be left when it ends.
-    clear_at_end: AtomicBool,
+    clear_at_end: bool,
 }
 
 /// What it takes to make a [`Core`].
@@ -48,17 +51,21 @@ pub(super) struct Parts {
     pub(super) store: Arc<ThreadSafeStore<Object>>,
     pub(super) feed: Box<dyn Feed>,
     pub(super) resync: Option<Duration>,
+    pub(super) stop: StopToken,
+    pub(super) refusal: Option<Error>,
 }
 
 impl Core {
     pub(super) fn new(parts: Parts) -> Self {
-        let Parts { resource, name, fifo, store, feed, resync } = parts;
+        let Parts { resource, name, fifo, store, feed, resync, stop, refusal } = parts;
         let signal = Arc::new(Signal::default());
         let plural = resource.plural().to_owned();
         let processor =
             Arc::new(Processor::new(plural.clone(), store.clone(), resync, signal.clone()));
         let (applying, asking, asked) = (processor.clone(), processor.clone(), processor.clone());
         let (queue, synced, changed) = (fifo.clone(), processor.clone(), signal.clone());
+        let moved = signal.clone();
+        feed.on_move(Arc::new(move || moved.moved()));
         let apply = move |popped| {
             applying.apply(popped);
             Ok(())
@@ -69,10 +76,11 @@ impl Core {
         };
         let controller =
             Controller::fed_by(feed, plural, fifo.clone(), apply, schedule, move || {
+                synced.wake();
                 if !synced.is_synced() && queue.has_synced() {
                     synced.set_synced();
                 }
-                changed.changed_for_waiters();
+                changed.moved();
             });
         Self {
             indexer: Indexer::over(store.clone()),
@@ -83,9 +91,9 @@ impl Core {
             processor,
             controller,
             signal,
-            stop: StopToken::new(),
-            state: Mutex::new(InformerState::NotStarted),
-            clear_at_end: AtomicBool::new(false),
+            stop,
+            refusal,
+            life: Mutex::new(Life { state: InformerState::NotStarted, clear_at_end: false }),
         }
     }
 
@@ -93,16 +101,20 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// If it has stopped; `Ok(false)` if it runs already.
+    /// If it has stopped, or cannot be started; `Ok(false)` if it runs already.
     pub(super) fn begin(&self) -> Result<bool> {
-        let mut state = self.state.lock();
-        match &*state {
-            InformerState::NotStarted => {
-                *state = InformerState::Running;
+        let mut life = self.life.lock();
+        if life.state == InformerState::NotStarted && self.stop.is_stopped() {
+            life.state = InformerState::Stopped;
+        }
+        match (&life.state, &self.refusal) {
+            (InformerState::NotStarted, Some(refusal)) => Err(refusal.clone()),
+            (InformerState::NotStarted, None) => {
+                life.state = InformerState::Running;
                 Ok(true)
             }
-            InformerState::Running => Ok(false),
-            InformerState::Stopped | InformerState::Failed(_) => {
+            (InformerState::Running, _) => Ok(false),
+            (InformerState::Stopped | InformerState::Failed(_), _) => {
                 let text = format!("{} has stopped and cannot be started again", self.name);
                 Err(Error::invalid("informer", text))
             }
@@ -111,28 +123,42 @@ impl Core {
 
     /// From not started to stopped: there is no thread to say so.
     pub(super) fn end_unstarted(&self) {
-        let mut state = self.state.lock();
-        if *state == InformerState::NotStarted {
-            *state = InformerState::Stopped;
-            drop(state);
+        let mut life = self.life.lock();
+        if life.state == InformerState::NotStarted {
+            life.state = InformerState::Stopped;
+            drop(life);
             self.signal.changed();
         }
     }
 
     /// From running to stopped, or to failed for this reason.
     pub(super) fn end(&self, failure: Option<String>) {
-        *self.state.lock() = match failure {
+        let ended = match failure {
             None => InformerState::Stopped,
             Some(why) => {
                 log::error!("informer {} failed: {why}", self.name);
                 InformerState::Failed(why)
             }
         };
+        let mut life = self.life.lock();
+        while std::mem::take(&mut life.clear_at_end) {
+            // Without the lock: what objects hold may be the user's.
+            drop(life);
+            self.clear();
+            life = self.life.lock();
+        }
+        life.state = ended;
+        drop(life);
         self.signal.changed();
     }
 
     pub(super) fn state(&self) -> InformerState {
-        self.state.lock().clone()
+        self.life.lock().state.clone()
+    }
+
+    /// Whether nothing more will come: it has stopped, or can never be started.
+    pub(super) fn is_hopeless(&self) -> bool {
+        self.refusal.is_some() || self.state().is_over()
     }
 
     /// Runs until stopped: the reflector on a thread of its own, the rest on this one.
@@ -146,23 +172,22 @@ impl Core {
         let failure = match catch_unwind(AssertUnwindSafe(run)) {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error.to_string()),
-            Err(panic) => Some(format!("a panic: {}", panic_text(&*panic))),
+            Err(panic) => Some(format!("a panic: {}", panic_text(panic))),
         };
         self.stop.stop();
         // Listeners last, so that nobody is told of something that the store does not have.
         self.processor.stop();
-        if self.clear_at_end.load(Ordering::Acquire) {
-            self.clear();
-        }
         self.end(failure);
     }
 
+    /// Lets nothing be left when it ends; whoever finds that it has ended clears it himself.
     pub(super) fn clear_at_end(&self) {
-        self.clear_at_end.store(true, Ordering::Release);
+        self.life.lock().clear_at_end = true;
     }
 
     /// Frees what is stored and queued.
     pub(super) fn clear(&self) {
+        self.processor.set_unsynced();
         self.store.clear();
         while self.fifo.try_pop().is_some() {}
     }
@@ -176,14 +201,24 @@ impl Core {
     pub(super) fn status(&self) -> InformerStatus {
         let now = Instant::now();
         let age = |since: Instant| now.saturating_duration_since(since);
-        let activity = self.controller.activity();
-        let handlers = self.processor.listeners().into_iter().map(|listener| HandlerStatus {
-            id: listener.id,
-            name: listener.name.clone(),
-            pending: listener.pending(),
-            has_synced: listener.has_synced(),
-            busy_for: listener.busy_since().map(age),
-            panics: listener.panics(),
+        let mut activity = self.controller.activity();
+        if let Some(refusal) = &self.refusal {
+            activity.last_error = Some(refusal.to_string());
+            activity.cause = Some(refusal.clone());
+        }
+        let handlers = self.processor.listeners().into_iter().map(|listener| {
+            let (errors, last_error) = listener.errors();
+            HandlerStatus {
+                id: listener.id,
+                name: listener.name.clone(),
+                pending: listener.pending(),
+                oldest_pending: listener.waiting_since().map(age),
+                has_synced: listener.has_synced(),
+                busy_for: listener.busy_since().map(age),
+                panics: listener.panics(),
+                errors,
+                last_error,
+            }
         });
         InformerStatus {
             name: self.name.clone(),
@@ -194,6 +229,7 @@ impl Core {
             has_synced: self.processor.is_synced(),
             objects: self.store.len(),
             last_error: activity.last_error,
+            cause: activity.cause,
             failures: activity.failures,
             passed_over: activity.passed_over,
             last_passed_over: activity.last_passed_over,
@@ -225,5 +261,61 @@ impl Core {
 
     pub(super) fn has_applied(&self, turn: u64) -> bool {
         self.processor.applied() >= turn || self.fifo.is_idle()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        client::{ListMeta, ListOptions, Watch},
+        error::Result,
+        informer::{Role, SharedInformer},
+        object::{ApiResource, DynamicObject, Object},
+        reflector::ListerWatcher,
+        stop::StopToken,
+    };
+
+    /// One object, and no changes.
+    struct One(ApiResource);
+
+    impl ListerWatcher<DynamicObject> for One {
+        fn resource(&self) -> &ApiResource {
+            &self.0
+        }
+
+        fn list(
+            &self,
+            _: &ListOptions,
+            _: &StopToken,
+            item: &mut dyn FnMut(Result<Object>),
+        ) -> Result<ListMeta> {
+            item(Object::from_json(&self.0, br#"{"metadata": {"name": "a"}}"#));
+            Ok(serde_json::from_str(r#"{"resourceVersion": "1"}"#).unwrap())
+        }
+
+        fn watch(&self, _: &ListOptions, stop: &StopToken) -> Result<Watch<DynamicObject>> {
+            stop.wait();
+            stop.check()?;
+            unreachable!()
+        }
+    }
+
+    /// An engine thread waits for nobody, so it may find the informer neither running nor ended.
+    #[test]
+    fn whoever_stops_and_clears_leaves_nothing_even_while_it_is_ending() {
+        for _ in 0..300 {
+            let source = One(ApiResource::namespaced("v1", "ConfigMap", "configmaps"));
+            let informer = SharedInformer::builder(source).build().unwrap();
+            informer.start().unwrap();
+            informer.wait_for_sync(std::time::Duration::from_secs(60)).unwrap();
+            std::thread::scope(|scope| {
+                scope.spawn(|| informer.stop());
+                scope.spawn(|| {
+                    let _acting = Role::Engine.begin();
+                    informer.stop_and_clear();
+                });
+            });
+            assert!(informer.is_stopped() && informer.store().is_empty());
+        }
     }
 }

@@ -9,6 +9,24 @@ use crate::{
 };
 
 /// A change in a cache, as its handlers are told.
+///
+/// Its `Display` is one line, as `updated Pod default/web-0 (7 -> 9)`.
+///
+/// ```
+/// use kinformer::{Event, cache::Deleted};
+///
+/// fn tell(event: &Event) -> String {
+///     match event {
+///         Event::Added { object, initial: true } => format!("{} was there", object.name()),
+///         Event::Added { object, .. } => format!("{} is new", object.name()),
+///         Event::Updated { old, new } if old.is_same(new) => "told again, nothing changed".into(),
+///         Event::Updated { new, .. } => format!("{} is at {}", new.name(), new.resource_version()),
+///         Event::Deleted(Deleted::Known(last)) => format!("{} is gone", last.name()),
+///         Event::Deleted(Deleted::FinalStateUnknown { key, .. }) => format!("{key} went unseen"),
+///         event => event.to_string(),
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event<K = DynamicObject> {
@@ -32,6 +50,7 @@ pub enum Event<K = DynamicObject> {
 
 impl<K> Event<K> {
     /// The key of the object.
+    #[doc(alias = "DeletionHandlingMetaNamespaceKeyFunc")]
     #[must_use]
     pub fn key(&self) -> &ObjectKey {
         match self {
@@ -99,9 +118,30 @@ impl<K> fmt::Display for Event<K> {
 
 /// Is told of every change in a cache, one at a time, on a thread of its own.
 ///
-/// Closures that take an [`Event`] are handlers, whether they return nothing or a `Result`; so are
-/// [`HandlerFuncs`], and senders of crossbeam channels. Events of one object come in the order in which
+/// Closures that take an [`Event`] are handlers, whether they return nothing or a [`Result`](crate::Result),
+/// for which [`Error::other`](crate::Error::other) takes whatever went wrong; so are [`HandlerFuncs`], and senders of
+/// channels, those of the standard library or of crossbeam. Events of one object come in the order in which
 /// they happened. A handler may be told that an object was updated when nothing changed.
+///
+/// ```
+/// use std::borrow::Cow;
+/// use kinformer::{EventHandler, Object, cache::Deleted};
+///
+/// #[derive(Default)]
+/// struct Count(usize);
+///
+/// impl<K> EventHandler<K> for Count {
+///     fn on_add(&mut self, _object: Object<K>, _initial: bool) {
+///         self.0 += 1;
+///     }
+///     fn on_delete(&mut self, _deleted: Deleted<Object<K>>) {
+///         self.0 -= 1;
+///     }
+///     fn name(&self) -> Cow<'static, str> {
+///         "count".into()
+///     }
+/// }
+/// ```
 ///
 /// # Panics
 ///
@@ -124,11 +164,19 @@ pub trait EventHandler<K>: Send + 'static {
         let _ = deleted;
     }
 
-    /// Anything of the above: what an informer calls.
+    /// The handler has been told of every object that was there from the start, if there were any. Shared
+    /// informers say so, once; an [`Informer`](super::Informer) with one handler does not.
+    ///
+    /// # Differences from client-go
+    ///
+    /// There, whoever wants to know asks the registration, again and again.
+    fn on_synced(&mut self) {}
+
+    /// A change of an object, any of the above: what an informer calls.
     ///
     /// # Errors
     ///
-    /// Whatever the handler finds wrong: it is logged, and the handler goes on.
+    /// Whatever the handler finds wrong: it is logged and counted, and the handler goes on.
     fn on_event(&mut self, event: Event<K>) -> Result<()> {
         match event {
             Event::Added { object, initial } => self.on_add(object, initial),
@@ -138,7 +186,8 @@ pub trait EventHandler<K>: Send + 'static {
         Ok(())
     }
 
-    /// What the handler is called in logs. Defaults to its type.
+    /// What the handler is called in logs, the status and errors. Defaults to its type;
+    /// [`NamedHandler`](super::NamedHandler) gives another.
     fn name(&self) -> Cow<'static, str> {
         Cow::Borrowed(type_name::<Self>())
     }
@@ -185,6 +234,22 @@ impl<K: 'static> EventHandler<K> for crossbeam_channel::Sender<Event<K>> {
     }
 }
 
+/// Sends every event; once nobody receives any more, events are dropped.
+impl<K: 'static> EventHandler<K> for std::sync::mpsc::Sender<Event<K>> {
+    fn on_event(&mut self, event: Event<K>) -> Result<()> {
+        let _ = self.send(event);
+        Ok(())
+    }
+}
+
+/// Sends every event, and waits for room; once nobody receives any more, events are dropped.
+impl<K: 'static> EventHandler<K> for std::sync::mpsc::SyncSender<Event<K>> {
+    fn on_event(&mut self, event: Event<K>) -> Result<()> {
+        let _ = self.send(event);
+        Ok(())
+    }
+}
+
 impl<K: 'static> EventHandler<K> for Box<dyn EventHandler<K>> {
     fn on_add(&mut self, object: Object<K>, initial: bool) {
         (**self).on_add(object, initial);
@@ -196,6 +261,10 @@ impl<K: 'static> EventHandler<K> for Box<dyn EventHandler<K>> {
 
     fn on_delete(&mut self, deleted: Deleted<Object<K>>) {
         (**self).on_delete(deleted);
+    }
+
+    fn on_synced(&mut self) {
+        (**self).on_synced();
     }
 
     fn on_event(&mut self, event: Event<K>) -> Result<()> {
@@ -326,6 +395,10 @@ where
     F: FnMut(&Object<K>) -> bool + Send + 'static,
     H: EventHandler<K>,
 {
+    fn on_synced(&mut self) {
+        self.handler.on_synced();
+    }
+
     fn on_event(&mut self, event: Event<K>) -> Result<()> {
         let filter = &mut self.filter;
         let passed = match event {
@@ -363,6 +436,10 @@ impl<K, H> Erased<K, H> {
 }
 
 impl<K: 'static, H: EventHandler<K>> EventHandler<DynamicObject> for Erased<K, H> {
+    fn on_synced(&mut self) {
+        self.handler.on_synced();
+    }
+
     fn on_event(&mut self, event: Event) -> Result<()> {
         self.handler.on_event(event.cast())
     }

@@ -35,24 +35,58 @@ pub(super) type Handler = Box<dyn EventHandler<DynamicObject>>;
 pub(super) struct Listener {
     pub(super) id: u64,
     pub(super) name: String,
+    /// What it is told about, for the log.
+    resource: String,
     state: Mutex<State>,
-    /// An event was queued, or the listener was closed.
+    /// An event was queued, or all from the start were, or the listener was closed.
     event_or_close: Condvar,
     /// For whoever waits for it to have seen everything.
     signal: Arc<Signal>,
 }
 
 struct State {
-    queue: VecDeque<Event>,
+    queue: VecDeque<Queued>,
     closed: bool,
+    /// It ends by itself once it has been told of what is queued.
+    retired: bool,
     /// Objects from the start that it has not been told of yet, or is being told of.
     initial_left: usize,
     /// Whether all objects from the start have been queued.
     all_queued: bool,
+    /// Whether the handler knows that it has been told of all of them.
+    knows_synced: bool,
     thread: Thread,
     busy_since: Option<Instant>,
     panics: u64,
+    errors: u64,
+    last_error: Option<String>,
     resync: Resync,
+}
+
+/// What came of a call.
+enum Outcome {
+    Fine,
+    Error(String),
+    Panic,
+}
+
+/// What the handler is to be told next.
+enum Next {
+    Event(Event),
+    /// That it has been told of all objects from the start.
+    Synced,
+}
+
+impl Next {
+    fn is_initial(&self) -> bool {
+        matches!(self, Self::Event(Event::Added { initial: true, .. }))
+    }
+}
+
+/// An event that waits, and since when.
+struct Queued {
+    event: Event,
+    since: Instant,
 }
 
 enum Thread {
@@ -81,6 +115,7 @@ impl Listener {
     pub(super) fn new(
         id: u64,
         name: String,
+        resource: String,
         handler: Handler,
         resync: Resync,
         signal: Arc<Signal>,
@@ -88,14 +123,19 @@ impl Listener {
         let state = State {
             queue: VecDeque::new(),
             closed: false,
+            retired: false,
             initial_left: 0,
             all_queued: false,
+            knows_synced: false,
             thread: Thread::Waiting(handler),
             busy_since: None,
             panics: 0,
+            errors: 0,
+            last_error: None,
             resync,
         };
-        Self { id, name, state: Mutex::new(state), event_or_close: Condvar::new(), signal }
+        let event_or_close = Condvar::new();
+        Self { id, name, resource, state: Mutex::new(state), event_or_close, signal }
     }
 
     /// Starts the thread that calls the handler.
@@ -120,52 +160,81 @@ impl Listener {
 
     fn run(&self, mut handler: Handler) {
         let _acting = Role::Handler.begin();
-        while let Some((event, backlog)) = self.next() {
-            let initial = matches!(event, Event::Added { initial: true, .. });
+        while let Some((next, backlog)) = self.next() {
+            let initial = next.is_initial();
             let started = Instant::now();
-            let result = catch_unwind(AssertUnwindSafe(|| handler.on_event(event)));
-            let panicked = result.is_err();
-            match result {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => log::warn!("handler {}: {}", self.name, describe(&error)),
-                Err(panic) => {
-                    log::error!("handler {} panicked: {}", self.name, panic_text(&*panic));
+            let call = || match next {
+                // What is in an error is the user's, too.
+                Next::Event(event) => handler.on_event(event).map_err(|error| describe(&error)),
+                Next::Synced => {
+                    handler.on_synced();
+                    Ok(())
                 }
-            }
+            };
+            let outcome = match catch_unwind(AssertUnwindSafe(call)) {
+                Ok(Ok(())) => Outcome::Fine,
+                Ok(Err(error)) => {
+                    log::warn!("handler {} of {}: {error}", self.name, self.resource);
+                    Outcome::Error(error)
+                }
+                Err(panic) => {
+                    let text = panic_text(panic);
+                    log::error!("handler {} of {} panicked: {text}", self.name, self.resource);
+                    Outcome::Panic
+                }
+            };
             if backlog > KEPT_CAPACITY && started.elapsed() > SLOW {
                 let took = started.elapsed();
                 log::debug!("handler {} took {took:?} with {backlog} events waiting", self.name);
             }
-            self.told(initial, panicked);
+            self.told(initial, outcome);
         }
         // What the handler holds goes before anybody is told that it is gone.
-        drop(handler);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(handler))) {
+            let text = panic_text(panic);
+            log::error!("handler {} of {} panicked when dropped: {text}", self.name, self.resource);
+        }
         self.state.lock().end_thread();
         self.signal.changed();
     }
 
-    /// The next event and how many more wait; `None` when closed. What waits then is not delivered.
-    fn next(&self) -> Option<(Event, usize)> {
+    /// What comes next and how many events wait; `None` when closed. What waits then is not delivered.
+    fn next(&self) -> Option<(Next, usize)> {
         let mut state = self.state.lock();
         loop {
             if state.closed {
                 return None;
             }
-            if let Some(event) = state.queue.pop_front() {
+            if !state.knows_synced && state.has_synced() {
+                state.knows_synced = true;
+                state.busy_since = Some(Instant::now());
+                return Some((Next::Synced, state.queue.len()));
+            }
+            if let Some(Queued { event, .. }) = state.queue.pop_front() {
                 if state.queue.is_empty() && state.queue.capacity() > KEPT_CAPACITY {
                     state.queue.shrink_to(KEPT_CAPACITY);
                 }
                 state.busy_since = Some(Instant::now());
-                return Some((event, state.queue.len()));
+                return Some((Next::Event(event), state.queue.len()));
+            }
+            if state.retired {
+                return None;
             }
             self.event_or_close.wait(&mut state);
         }
     }
 
-    fn told(&self, initial: bool, panicked: bool) {
+    fn told(&self, initial: bool, outcome: Outcome) {
         let mut state = self.state.lock();
         state.busy_since = None;
-        state.panics += u64::from(panicked);
+        match outcome {
+            Outcome::Fine => {}
+            Outcome::Error(error) => {
+                state.errors += 1;
+                state.last_error = Some(error);
+            }
+            Outcome::Panic => state.panics += 1,
+        }
         if initial {
             // Also after a panic: it was told, and will not be told again.
             state.initial_left -= 1;
@@ -177,21 +246,25 @@ impl Listener {
         }
     }
 
-    /// Queues an event; a resync only for those who take part.
-    pub(super) fn tell(&self, event: &Event, is_resync: bool) {
+    /// Queues an event; a resync only for those who take part. [`wake`](Self::wake) must follow.
+    pub(super) fn tell(&self, event: &Event, is_resync: bool, now: Instant) {
         let mut state = self.state.lock();
         if state.closed || (is_resync && !state.resync.taking_part) {
             return;
         }
         state.initial_left += usize::from(matches!(event, Event::Added { initial: true, .. }));
-        state.queue.push_back(event.clone());
-        drop(state);
+        state.queue.push_back(Queued { event: event.clone(), since: now });
+    }
+
+    /// Lets it see what was queued. Costs next to nothing if it is busy.
+    pub(super) fn wake(&self) {
         self.event_or_close.notify_one();
     }
 
     /// All objects from the start have been queued.
     pub(super) fn all_queued(&self) {
         self.state.lock().all_queued = true;
+        self.event_or_close.notify_one();
     }
 
     pub(super) fn has_synced(&self) -> bool {
@@ -203,12 +276,29 @@ impl Listener {
         self.state.lock().queue.len()
     }
 
+    /// Since when the oldest of them waits.
+    pub(super) fn waiting_since(&self) -> Option<Instant> {
+        self.state.lock().queue.front().map(|oldest| oldest.since)
+    }
+
     pub(super) fn panics(&self) -> u64 {
         self.state.lock().panics
     }
 
+    /// How many of its calls ended in an error, and the last of them.
+    pub(super) fn errors(&self) -> (u64, Option<String>) {
+        let state = self.state.lock();
+        (state.errors, state.last_error.clone())
+    }
+
     pub(super) fn busy_since(&self) -> Option<Instant> {
         self.state.lock().busy_since
+    }
+
+    /// Lets it end after everything that waits.
+    pub(super) fn retire(&self) {
+        self.state.lock().retired = true;
+        self.event_or_close.notify_all();
     }
 
     /// Lets it end after the call that is under way; what waits is dropped.
@@ -299,7 +389,14 @@ mod tests {
 
     fn listener() -> Listener {
         let resync = Resync { wanted: None, period: None, next: None, taking_part: true };
-        Listener::new(0, "test".into(), Box::new(|_: Event| ()), resync, Arc::default())
+        Listener::new(
+            0,
+            "test".into(),
+            "pods".into(),
+            Box::new(|_: Event| ()),
+            resync,
+            Arc::default(),
+        )
     }
 
     fn event(initial: bool) -> Event {
@@ -310,8 +407,8 @@ mod tests {
 
     /// Takes the next event and returns from the handler.
     fn call(listener: &Listener) {
-        let (event, _) = listener.next().unwrap();
-        listener.told(matches!(event, Event::Added { initial: true, .. }), false);
+        let (next, _) = listener.next().unwrap();
+        listener.told(next.is_initial(), Outcome::Fine);
     }
 
     #[test]
@@ -319,7 +416,7 @@ mod tests {
         let listener = listener();
         let event = event(false);
         for _ in 0..100_000 {
-            listener.tell(&event, false);
+            listener.tell(&event, false, Instant::now());
         }
         assert_eq!(listener.pending(), 100_000);
         assert!(listener.state.lock().queue.capacity() >= 100_000);
@@ -330,14 +427,36 @@ mod tests {
         assert_eq!(listener.pending(), 0);
     }
 
+    /// As docs/memory.md says.
+    #[test]
+    fn an_event_that_waits_takes_48_bytes() {
+        assert_eq!(mem::size_of::<Queued>(), 48);
+    }
+
+    #[test]
+    fn the_oldest_event_is_the_one_that_is_told_next() {
+        let listener = listener();
+        assert_eq!(listener.waiting_since(), None);
+        let start = Instant::now();
+        let at = [1, 2].map(|second| start + Duration::from_secs(second));
+        for now in at {
+            listener.tell(&event(false), false, now);
+        }
+        assert_eq!(listener.waiting_since(), Some(at[0]));
+        call(&listener);
+        assert_eq!(listener.waiting_since(), Some(at[1]));
+        call(&listener);
+        assert_eq!(listener.waiting_since(), None);
+    }
+
     #[test]
     fn it_has_synced_when_all_is_queued_and_every_initial_call_has_returned() {
         for queued_first in [true, false] {
             let listener = listener();
             for _ in 0..100 {
-                listener.tell(&event(true), false);
+                listener.tell(&event(true), false, Instant::now());
             }
-            listener.tell(&event(false), false);
+            listener.tell(&event(false), false, Instant::now());
             if queued_first {
                 listener.all_queued();
             }
@@ -348,6 +467,8 @@ mod tests {
             assert_eq!(listener.has_synced(), queued_first);
             listener.all_queued();
             assert!(listener.has_synced(), "what came later does not count");
+            assert!(matches!(listener.next(), Some((Next::Synced, 1))), "which it is told first");
+            listener.told(false, Outcome::Fine);
             call(&listener);
             assert!(listener.has_synced(), "for good");
         }
@@ -355,14 +476,15 @@ mod tests {
         assert!(!empty.has_synced());
         empty.all_queued();
         assert!(empty.has_synced(), "there was nothing to be told of");
+        assert!(matches!(empty.next(), Some((Next::Synced, 0))), "which is worth knowing, too");
     }
 
     #[test]
     fn a_closed_listener_drops_what_waits_and_takes_nothing_more() {
         let listener = listener();
-        listener.tell(&event(false), false);
+        listener.tell(&event(false), false, Instant::now());
         listener.close();
-        listener.tell(&event(false), false);
+        listener.tell(&event(false), false, Instant::now());
         assert!(listener.pending() == 0 && listener.next().is_none());
         assert!(listener.join(None).is_ok(), "it never ran");
     }
@@ -370,10 +492,36 @@ mod tests {
     #[test]
     fn resyncs_are_for_those_who_take_part() {
         let listener = listener();
-        listener.tell(&event(false), true);
+        listener.tell(&event(false), true, Instant::now());
         listener.resync(|resync| resync.taking_part = false);
-        listener.tell(&event(false), true);
-        listener.tell(&event(false), false);
+        listener.tell(&event(false), true, Instant::now());
+        listener.tell(&event(false), false, Instant::now());
         assert_eq!(listener.pending(), 2);
+    }
+
+    #[test]
+    fn a_handler_that_panics_when_dropped_ends_like_any_other() {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("dropped");
+            }
+        }
+        let bomb = Bomb;
+        let handler: Handler = Box::new(move |_: Event| {
+            let _held = &bomb;
+        });
+        let resync = Resync { wanted: None, period: None, next: None, taking_part: true };
+        let listener = Arc::new(Listener::new(
+            0,
+            "bomb".into(),
+            "pods".into(),
+            handler,
+            resync,
+            Arc::default(),
+        ));
+        listener.start("test").unwrap();
+        listener.close();
+        assert!(listener.join(Instant::now().checked_add(Duration::from_secs(60))).is_ok());
     }
 }

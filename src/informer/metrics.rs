@@ -18,6 +18,7 @@ use super::status::{HandlerStatus, InformerState, InformerStatus};
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[doc(alias = "MetricsProvider")]
 pub struct Metric<'a> {
     /// What it is called, as `kinformer_objects`.
     pub name: &'static str,
@@ -80,6 +81,15 @@ const OF_INFORMERS: &[Family<InformerStatus>] = &[
     family("kinformer_failures_total", "Failures to list or to watch.", Counter, |informer| {
         Some(informer.all_failures as f64)
     }),
+    family("kinformer_passed_over_total", "Objects that could not be used.", Counter, |informer| {
+        Some(informer.passed_over as f64)
+    }),
+    family(
+        "kinformer_inconsistencies_total",
+        "Objects that a check found to differ from the server's.",
+        Counter,
+        |informer| Some(informer.inconsistencies as f64),
+    ),
     family(
         "kinformer_last_event_age_seconds",
         "Time since the server last sent anything.",
@@ -96,6 +106,12 @@ const OF_HANDLERS: &[Family<HandlerStatus>] = &[
         Some(handler.pending as f64)
     }),
     family(
+        "kinformer_handler_oldest_pending_seconds",
+        "Time for which the oldest event that waits has waited.",
+        Gauge,
+        |handler| Some(seconds(handler.oldest_pending).unwrap_or(0.0)),
+    ),
+    family(
         "kinformer_handler_synced",
         "Whether the handler was told of all objects from the start.",
         Gauge,
@@ -106,6 +122,12 @@ const OF_HANDLERS: &[Family<HandlerStatus>] = &[
         "Age of the call that is under way.",
         Gauge,
         |handler| Some(seconds(handler.busy_for).unwrap_or(0.0)),
+    ),
+    family(
+        "kinformer_handler_errors_total",
+        "Calls of the handler that ended in an error.",
+        Counter,
+        |handler| Some(handler.errors as f64),
     ),
     family("kinformer_handler_panics_total", "Panics of the handler.", Counter, |handler| {
         Some(handler.panics as f64)

@@ -22,6 +22,7 @@ mod feed;
 mod handler;
 mod listener;
 mod metrics;
+mod named;
 mod namespace_set;
 mod namespaces;
 mod plain;
@@ -34,6 +35,8 @@ mod table;
 mod weak;
 
 use std::{
+    borrow::Cow,
+    cell::Cell,
     fmt,
     marker::PhantomData,
     sync::Arc,
@@ -41,23 +44,24 @@ use std::{
 };
 
 use self::core::Core;
+pub(crate) use self::{
+    builder::NamedErrorHandler, metrics::visit_all, role::Role, status::table_of,
+};
 pub use self::{
     builder::SharedInformerBuilder,
     controller::{Controller, ControllerBuilder, Running},
     handler::{Event, EventHandler, FilteringHandler, HandlerFuncs, HandlerOutput},
     metrics::{Metric, MetricKind},
+    named::NamedHandler,
     namespace_set::NamespaceSet,
     plain::Informer,
     registration::{Registration, RegistrationGuard},
     status::{HandlerStatus, InformerState, InformerStatus},
     weak::WeakInformer,
 };
-pub(crate) use self::{
-    metrics::visit_all, namespace_set::check_namespace, role::Role, status::table_of,
-};
 use crate::{
     cache::{Indexer, Indexers, Lister, Store},
-    error::{Error, Result},
+    error::{Error, Goal, Missing, NotReady, Result, WaitError},
     object::{ApiResource, DynamicObject, Object},
     reflector::ListerWatcher,
     stop::StopToken,
@@ -109,6 +113,7 @@ struct Owner {
 
 impl<K: 'static> SharedInformer<K> {
     /// An informer of the objects of `source`.
+    #[doc(alias = "NewSharedInformer")]
     pub fn builder(source: impl ListerWatcher<K>) -> SharedInformerBuilder<K> {
         SharedInformerBuilder::new(source)
     }
@@ -137,12 +142,14 @@ impl<K: 'static> SharedInformer<K> {
     }
 
     /// The objects. Read it, and leave writing to the informer.
+    #[doc(alias = "GetStore")]
     #[must_use]
     pub fn store(&self) -> Store<Object<K>> {
         self.indexer().store()
     }
 
     /// The objects with their indices.
+    #[doc(alias = "GetIndexer")]
     #[must_use]
     pub fn indexer(&self) -> Indexer<Object<K>> {
         self.core().indexer.cast()
@@ -179,6 +186,28 @@ impl<K: 'static> SharedInformer<K> {
         self.add_event_handler(handle)
     }
 
+    /// Adds a closure as a handler that is called by this name in the status, in logs and in errors.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use kinformer::{Client, SharedInformerFactory};
+    /// # let factory = SharedInformerFactory::new(Client::try_default()?);
+    /// let pods = factory.informer::<Pod>();
+    /// pods.on_event_named("audit", |event| println!("{event}"))?;
+    /// # Ok::<(), kinformer::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the informer has stopped.
+    pub fn on_event_named<R: HandlerOutput>(
+        &self,
+        name: impl Into<Cow<'static, str>>,
+        handle: impl FnMut(Event<K>) -> R + Send + 'static,
+    ) -> Result<Registration> {
+        self.add_event_handler(NamedHandler::new(name, handle))
+    }
+
     /// A handler of up to three closures, to be given to
     /// [`add_event_handler`](Self::add_event_handler).
     pub fn handlers(&self) -> HandlerFuncs<K> {
@@ -200,6 +229,7 @@ impl<K: 'static> SharedInformer<K> {
     /// # Errors
     ///
     /// If the informer has stopped.
+    #[doc(alias = "AddEventHandlerWithOptions")]
     #[doc(alias = "AddEventHandlerWithResyncPeriod")]
     pub fn add_event_handler_with_resync(
         &self,
@@ -217,26 +247,28 @@ impl<K: 'static> SharedInformer<K> {
         let handler = Box::new(handler::Erased::new(handler));
         let core = &self.owner.core;
         let listener = core.processor.add(handler, resync, Instant::now())?;
-        Ok(Registration::new(core.clone(), listener))
+        Ok(Registration::new(core, listener))
     }
 
     /// Starts the informer; does nothing if it runs.
     ///
     /// # Errors
     ///
-    /// If it has stopped, or no thread can be started.
+    /// If it has stopped, what was said about it cannot be used, or no thread can be started.
     pub fn start(&self) -> Result<()> {
         if !self.core().begin()? {
             return Ok(());
         }
         let core = self.owner.core.clone();
         let name = format!("p:{}", core.resource.plural());
+        // Locked from before there is a thread: whoever stops it joins it.
+        let mut slot = self.owner.thread.lock();
         let thread = thread::spawn(&name, move || core.run()).map_err(|error| {
             let why = format!("no thread can be started: {error}");
             self.core().end(Some(why.clone()));
             Error::invalid("informer", why)
         })?;
-        *self.owner.thread.lock() = Some(thread);
+        *slot = Some(thread);
         Ok(())
     }
 
@@ -244,7 +276,7 @@ impl<K: 'static> SharedInformer<K> {
     ///
     /// # Errors
     ///
-    /// If it runs already, or has stopped.
+    /// If it runs already, has stopped, or what was said about it cannot be used.
     ///
     /// # Blocking
     ///
@@ -273,22 +305,30 @@ impl<K: 'static> SharedInformer<K> {
     /// informer, it does not wait for handlers; called by a transform, an index function or an error
     /// handler, it waits for nothing.
     pub fn stop(&self) {
-        // Without a limit it cannot fail.
-        let _ = self.owner.stop(None);
+        // Without a limit nothing is late.
+        self.owner.stop(None);
     }
 
     /// The same, waiting for handlers only so long.
     ///
     /// # Errors
     ///
-    /// If a handler has not returned by then: the error names it. It is not called again, and its thread
-    /// ends when it returns.
+    /// [`Error::Wait`] if a handler has not returned by then: it [names](Missing::Return) the handler, which
+    /// is not called again, and whose thread ends when it returns.
     pub fn shutdown_timeout(&self, limit: Duration) -> Result<()> {
-        self.end_by(Instant::now().checked_add(limit))
+        let late = self.end_by(Instant::now().checked_add(limit));
+        if late.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Wait(WaitError::new(Goal::End, 1, late, Some(limit))))
     }
 
-    pub(crate) fn end_by(&self, deadline: Option<Instant>) -> Result<()> {
-        self.owner.stop(deadline)
+    /// Stops the informer, and gives what has not ended by `deadline`.
+    pub(crate) fn end_by(&self, deadline: Option<Instant>) -> Vec<NotReady> {
+        let late = self.owner.stop(deadline).into_iter();
+        let informer = || self.name().to_owned();
+        late.map(|missing| NotReady { informer: informer(), missing, error: None, told: None })
+            .collect()
     }
 
     /// Tells the informer to stop, without waiting for it.
@@ -342,6 +382,13 @@ impl<K: 'static> SharedInformer<K> {
         Arc::ptr_eq(&self.owner, &other.owner)
     }
 
+    /// The fault in this library that ended it, if one did.
+    pub(crate) fn failure(&self) -> Option<NotReady> {
+        let InformerState::Failed(why) = self.state() else { return None };
+        let (informer, missing) = (self.name().to_owned(), Missing::Failed(why));
+        Some(NotReady { informer, missing, error: None, told: None })
+    }
+
     pub(crate) fn state(&self) -> InformerState {
         self.core().state()
     }
@@ -356,6 +403,11 @@ impl<K: 'static> SharedInformer<K> {
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.core().state().is_over()
+    }
+
+    /// Whether it has stopped and all its threads have ended, also those that nobody waited for.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.owner.has_ended()
     }
 
     /// Whether it has been told to stop, whether or not it has done so.
@@ -379,47 +431,82 @@ impl<K: 'static> SharedInformer<K> {
     ///
     /// # Errors
     ///
-    /// If that has not happened after `limit`, or cannot happen any more: the error says why.
+    /// [`Error::Wait`] if that has not happened after `limit`, or cannot happen any more: it
+    /// [says why](WaitError::informers). One that has not been started may yet be, so it is waited for, unless
+    /// it cannot be; one that has stopped is not, whatever it last knew.
+    ///
+    /// # Blocking
+    ///
+    /// Until then. [`stop`](Self::stop) on any thread ends it.
     #[doc(alias = "WaitForCacheSync")]
     pub fn wait_for_sync(&self, limit: Duration) -> Result<()> {
-        self.wait_until_settled(Instant::now().checked_add(limit));
-        let core = self.core();
-        match core.status().unsynced() {
-            None => Ok(()),
-            Some(why) => {
-                Err(Error::invalid("wait", format!("{} has not synced: {why}", core.name)))
+        let deadline = Instant::now().checked_add(limit);
+        loop {
+            let settled = self.wait_until_settled(deadline);
+            let Some(why) = self.status().not_ready() else { return Ok(()) };
+            // Otherwise a handler has joined since.
+            if !settled || self.core().is_hopeless() {
+                let after = (!settled).then_some(limit);
+                return Err(Error::Wait(WaitError::new(Goal::Sync, 1, vec![why], after)));
             }
         }
     }
 
-    /// Blocks until it has synced, or cannot any more.
-    pub(crate) fn wait_until_settled(&self, deadline: Option<Instant>) {
+    /// Blocks until it has synced, or cannot any more; says whether one of that held.
+    pub(crate) fn wait_until_settled(&self, deadline: Option<Instant>) -> bool {
         let core = self.core();
-        core.signal.wait_until(deadline, || core.state().is_over() || core.has_synced());
+        core.signal.wait_until(deadline, || core.is_hopeless() || core.has_synced())
     }
 
     /// Blocks until the store has come to a resource version: that of an object that was just written,
     /// for example.
     ///
+    /// A watch of one namespace or with a selector is not told of what others do, so it comes to a version
+    /// of theirs only with the next bookmark, about once a minute. One of several namespaces has come to a
+    /// version when all of them have.
+    ///
     /// # Errors
     ///
-    /// If that has not happened after `limit`, or the informer has stopped.
+    /// [`Error::Wait`] if that has not happened after `limit`, or the informer has stopped or cannot be started: it
+    /// [says](Missing::ResourceVersion) how far it has come.
+    ///
+    /// # Blocking
+    ///
+    /// Until then. [`stop`](Self::stop) on any thread ends it.
     pub fn wait_for_resource_version(&self, version: &str, limit: Duration) -> Result<()> {
         let core = self.core();
         let deadline = Instant::now().checked_add(limit);
-        let seen = || is_at_least(&core.seen_version(), version);
-        core.signal.wait_until(deadline, || seen() || self.is_stopped());
-        // What has been seen is queued now, in front of what comes later.
-        let turn = core.turn_of_last();
-        core.signal.wait_until(deadline, || core.has_applied(turn) || self.is_stopped());
-        if seen() && core.has_applied(turn) {
-            return Ok(());
+        // That it held once is what counts: it need not hold any more when somebody looks again, since what
+        // comes later is queued, too.
+        let wait_until = |holds: &dyn Fn() -> bool| {
+            let held = Cell::new(false);
+            core.signal.follow_until(deadline, || {
+                held.set(holds());
+                held.get() || core.is_hopeless()
+            });
+            held.get()
+        };
+        if wait_until(&|| is_at_least(&core.seen_version(), version)) {
+            // What has been seen is queued now, in front of what comes later.
+            let turn = core.turn_of_last();
+            if wait_until(&|| core.has_applied(turn)) {
+                return Ok(());
+            }
         }
-        let (name, at) = (&core.name, core.seen_version());
-        Err(Error::invalid(
-            "wait",
-            format!("{name} is at resource version {at:?}, not {version:?}"),
-        ))
+        let status = self.status();
+        let missing = match core.state() {
+            InformerState::NotStarted if core.is_hopeless() => Missing::Start,
+            InformerState::NotStarted | InformerState::Running => {
+                Missing::ResourceVersion { reached: core.seen_version() }
+            }
+            InformerState::Stopped => Missing::Stopped,
+            InformerState::Failed(why) => Missing::Failed(why),
+        };
+        let (error, told) = (status.cause, status.last_error);
+        let after = matches!(missing, Missing::ResourceVersion { .. }).then_some(limit);
+        let informers = vec![NotReady { informer: status.name, missing, error, told }];
+        let goal = Goal::ResourceVersion(version.to_owned());
+        Err(Error::Wait(WaitError::new(goal, 1, informers, after)))
     }
 
     fn core(&self) -> &Core {
@@ -436,13 +523,14 @@ fn is_at_least(reached: &str, wanted: &str) -> bool {
 }
 
 impl Owner {
-    fn stop(&self, deadline: Option<Instant>) -> Result<()> {
+    /// Stops, and gives what has not ended by `deadline`.
+    fn stop(&self, deadline: Option<Instant>) -> Vec<Missing> {
         let core = &self.core;
         core.stop.stop();
         core.end_unstarted();
         let role = Role::current();
         if role == Role::Engine {
-            return Ok(());
+            return Vec::new();
         }
         let ended = core.signal.wait_until(deadline, || core.state().is_over());
         let thread = self.thread.lock().take_if(|_| ended);
@@ -450,23 +538,33 @@ impl Owner {
             // It has nothing left to do; a panic in it has been noted.
             let _ = thread.join();
         }
-        let mut late = if ended { Vec::new() } else { vec!["applying a change".to_owned()] };
+        let mut late = Vec::from_iter((!ended).then_some(Missing::Engine));
         for listener in core.processor.stop() {
             if role != Role::Handler && listener.join(deadline).is_err() {
-                late.push(format!("in handler {}", listener.name));
+                late.push(Missing::Return { handler: listener.name.clone() });
             }
         }
-        if late.is_empty() {
-            return Ok(());
+        late
+    }
+}
+
+impl Owner {
+    fn has_ended(&self) -> bool {
+        if !self.core.state().is_over() {
+            return false;
         }
-        let text = format!("{} is still {}", core.name, late.join(", "));
-        Err(Error::invalid("shutdown", text))
+        let thread = self.thread.lock().take();
+        if let Some(thread) = thread {
+            // As above.
+            let _ = thread.join();
+        }
+        self.core.processor.stop().iter().all(|listener| listener.has_left())
     }
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        let _ = self.stop(None);
+        self.stop(None);
     }
 }
 

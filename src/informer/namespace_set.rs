@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use crate::{
-    error::{Error, Result},
+    error::Result,
+    object::check_namespace,
     stop::{Interrupt, StopToken},
     sync::{Condvar, Mutex},
 };
@@ -28,6 +29,7 @@ use crate::{
 /// # Ok::<(), kinformer::Error>(())
 /// ```
 #[derive(Clone)]
+#[doc(alias = "MultiNamespacedCacheBuilder")]
 pub struct NamespaceSet(Arc<Inner>);
 
 struct Inner {
@@ -151,40 +153,4 @@ fn checked<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Result<BTreeS
     let names: BTreeSet<String> = names.into_iter().map(Into::into).collect();
     names.iter().try_for_each(|name| check_namespace(name))?;
     Ok(names)
-}
-
-/// Whether a namespace could be called this: a DNS label.
-pub(crate) fn check_namespace(name: &str) -> Result<()> {
-    let is_end = |byte: Option<&u8>| {
-        byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-    };
-    let bytes = name.as_bytes();
-    let is_label = bytes.len() <= 63
-        && is_end(bytes.first())
-        && is_end(bytes.last())
-        && bytes.iter().all(|byte| is_end(Some(byte)) || *byte == b'-');
-    if is_label {
-        return Ok(());
-    }
-    let text = format!(
-        "{name:?} cannot be the name of one: at most 63 lower-case letters, digits and hyphens, \
-         the first and the last not a hyphen"
-    );
-    Err(Error::invalid("namespace", text))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_namespace_is_called_by_a_dns_label() {
-        for good in ["a", "kube-system", "0", "a0-1", &"a".repeat(63)] {
-            assert!(check_namespace(good).is_ok(), "{good}");
-        }
-        for bad in ["", "-", "a-", "-a", "A", "a.b", "a_b", "a/b", "é", " a", &"a".repeat(64)] {
-            let error = check_namespace(bad).unwrap_err().to_string();
-            assert!(error.contains("namespace") && error.contains(&format!("{bad:?}")), "{error}");
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     panic::resume_unwind,
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use super::{feed::Feed, namespace_set::NamespaceSet, role::Role};
@@ -11,7 +11,7 @@ use crate::{
     cache::{DeltaFifo, Replace},
     error::Result,
     object::{DynamicObject, Object},
-    reflector::{Activity, Doing, ListTarget, Progress, Reflector, ReflectorStore},
+    reflector::{Activity, Doing, ListTarget, Moved, Progress, Reflector, ReflectorStore},
     stop::StopToken,
     sync::{
         Mutex,
@@ -26,6 +26,7 @@ type ReflectorOf =
 pub(super) struct NamespacesFeed {
     set: NamespaceSet,
     reflector_of: ReflectorOf,
+    moved: OnceLock<Moved>,
     shared: Arc<Shared>,
 }
 
@@ -64,12 +65,16 @@ impl NamespacesFeed {
         fifo.hold_sync();
         let left = Progress::new().activity();
         let state = Mutex::new(State { members: BTreeMap::new(), left });
-        Self { set, reflector_of, shared: Arc::new(Shared { fifo, state }) }
+        let shared = Arc::new(Shared { fifo, state });
+        Self { set, reflector_of, moved: OnceLock::new(), shared }
     }
 
     fn watch(&self, namespace: &str, all: &StopToken) -> Watcher {
         let target = Target { namespace: namespace.to_owned(), shared: self.shared.clone() };
         let reflector = (self.reflector_of)(namespace, Box::new(target));
+        if let Some(moved) = self.moved.get() {
+            reflector.progress.on_move(moved.clone());
+        }
         self.shared.state.lock().joins(namespace, reflector.progress.clone());
         let (all, stop) = (all.clone(), all.child());
         let own = stop.clone();
@@ -89,6 +94,10 @@ impl NamespacesFeed {
         watcher.end();
         self.shared.fifo.begin_replace_in(namespace).finish();
         self.shared.state.lock().leaves(namespace);
+        // It may have been the one that was behind.
+        if let Some(moved) = self.moved.get() {
+            moved();
+        }
     }
 }
 
@@ -121,8 +130,21 @@ impl Feed for NamespacesFeed {
         }
     }
 
+    fn on_move(&self, moved: Moved) {
+        let _ = self.moved.set(moved);
+    }
+
     fn activity(&self) -> Activity {
         self.shared.state.lock().activity()
+    }
+
+    fn is_listing(&self) -> bool {
+        let state = self.shared.state.lock();
+        state
+            .members
+            .values()
+            .flat_map(|member| &member.progress)
+            .any(|progress| progress.is_listing())
     }
 }
 
@@ -197,6 +219,7 @@ impl State {
             all.last_event = all.last_event.max(activity.last_event);
             all.watching_since = all.watching_since.max(activity.watching_since);
             errors.extend(activity.last_error.as_ref().map(|error| format!("{name}: {error}")));
+            all.cause = all.cause.or_else(|| activity.cause.clone());
             versions.push(&activity.resource_version);
         }
         all.last_error = (!errors.is_empty()).then(|| errors.join("; "));

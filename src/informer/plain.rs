@@ -11,9 +11,8 @@ use super::{
 };
 use crate::{
     cache::{Delta, DeltaFifo, Indexer, Indexers, Popped, Store, panic_text},
-    error::Result,
     object::Object,
-    reflector::ListerWatcher,
+    reflector::{ListerWatcher, describe},
 };
 
 /// Makes a store that is kept up to date, with one handler that is told of every change.
@@ -36,6 +35,7 @@ use crate::{
 /// ```
 #[derive(Debug)]
 #[expect(clippy::exhaustive_structs, reason = "a name for two functions")]
+#[doc(alias = "NewInformer")]
 pub struct Informer;
 
 impl Informer {
@@ -103,12 +103,15 @@ fn apply<K: 'static>(
             }
         };
         let name = handler.name();
-        let told: Result<Result<()>, _> =
-            catch_unwind(AssertUnwindSafe(|| handler.on_event(event)));
-        match told {
+        // What is in an error is the user's, too.
+        let call = || handler.on_event(event).map_err(|error| describe(&error));
+        match catch_unwind(AssertUnwindSafe(call)) {
             Ok(Ok(())) => {}
             Ok(Err(error)) => log::warn!("handler {name}: {error}"),
-            Err(panic) => log::error!("handler {name} panicked: {}", panic_text(&*panic)),
+            Err(panic) => {
+                let text = panic_text(panic);
+                log::error!("handler {name} panicked: {text}");
+            }
         }
     }
 }

@@ -93,10 +93,17 @@ impl Processor {
         let resync = state.plan_resync(resync, now);
         let id = state.next_id;
         state.next_id += 1;
-        let listener = Arc::new(Listener::new(id, name, handler, resync, self.signal.clone()));
+        let listener = Arc::new(Listener::new(
+            id,
+            name,
+            self.resource.clone(),
+            handler,
+            resync,
+            self.signal.clone(),
+        ));
         if state.stage == Stage::Started {
             for object in self.store.list() {
-                listener.tell(&Event::Added { object, initial: true }, false);
+                listener.tell(&Event::Added { object, initial: true }, false, now);
             }
             if state.synced {
                 listener.all_queued();
@@ -112,15 +119,35 @@ impl Processor {
     /// Removes a listener: it is told of nothing more after the call that is under way.
     pub(super) fn remove(&self, id: u64) {
         let mut state = self.state.lock();
-        let at = state.listeners.iter().position(|listener| listener.id == id);
-        let removed = at.map(|at| state.listeners.remove(at));
-        state.leaving.retain(|listener| !listener.has_left());
-        state.leaving.extend(removed.clone());
+        state.take_out(id);
+        // Also one that was leaving by itself.
+        let removed = state.leaving.iter().find(|listener| listener.id == id).cloned();
         drop(state);
         if let Some(listener) = removed {
             listener.close();
             self.signal.changed();
         }
+    }
+
+    /// Removes a listener whose objects are all gone: it is told so, after what waits for it, and ends.
+    pub(super) fn retire(&self, id: u64, now: Instant) {
+        let mut state = self.state.lock();
+        let unstarted = state.stage == Stage::NotStarted;
+        let retired = state.take_out(id);
+        if let Some(listener) = retired.as_ref().filter(|_| !unstarted) {
+            for object in self.store.list() {
+                let (key, last) = (object.key().clone(), Some(object));
+                let deleted = Deleted::FinalStateUnknown { key, last };
+                listener.tell(&Event::Deleted(deleted), false, now);
+            }
+            listener.retire();
+        }
+        drop(state);
+        if let Some(listener) = retired.filter(|_| unstarted) {
+            // It has been told of nothing, and has no thread to end.
+            listener.close();
+        }
+        self.signal.changed();
     }
 
     /// Starts the threads of those that are waiting.
@@ -149,7 +176,7 @@ impl Processor {
         listeners
     }
 
-    /// Applies what was popped to the store, and tells the listeners.
+    /// Applies what was popped to the store, and queues it for the listeners: see [`wake`](Self::wake).
     pub(super) fn apply(&self, popped: Popped<Object>) {
         let Popped { key, deltas, initial, .. } = popped;
         for delta in deltas {
@@ -189,6 +216,13 @@ impl Processor {
         self.applied.fetch_add(1, Ordering::Release);
     }
 
+    /// Lets the listeners see what has been applied.
+    pub(super) fn wake(&self) {
+        for listener in &self.state.lock().listeners {
+            listener.wake();
+        }
+    }
+
     /// All objects from the start have been applied.
     pub(super) fn set_synced(&self) {
         let mut state = self.state.lock();
@@ -200,6 +234,11 @@ impl Processor {
         }
         drop(state);
         self.signal.changed();
+    }
+
+    /// The objects from the start are in the store no more.
+    pub(super) fn set_unsynced(&self) {
+        self.state.lock().synced = false;
     }
 
     pub(super) fn is_synced(&self) -> bool {
@@ -234,6 +273,15 @@ impl Processor {
 }
 
 impl State {
+    /// Lets one leave; those that have left are forgotten.
+    fn take_out(&mut self, id: u64) -> Option<Arc<Listener>> {
+        self.leaving.retain(|listener| !listener.has_left());
+        let at = self.listeners.iter().position(|listener| listener.id == id)?;
+        let listener = self.listeners.remove(at);
+        self.leaving.push(listener.clone());
+        Some(listener)
+    }
+
     fn changed(&self, old: Option<Object>, new: Object, initial: bool) {
         match old {
             None => self.tell(&Event::Added { object: new, initial }, false),
@@ -249,8 +297,9 @@ impl State {
     }
 
     fn tell(&self, event: &Event, is_resync: bool) {
+        let now = Instant::now();
         for listener in &self.listeners {
-            listener.tell(event, is_resync);
+            listener.tell(event, is_resync, now);
         }
     }
 

@@ -1,6 +1,10 @@
 //! A handler's place at an informer.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, Weak},
+    time::Instant,
+};
 
 use super::{core::Core, listener::Listener, role::Role};
 
@@ -8,15 +12,28 @@ use super::{core::Core, listener::Listener, role::Role};
 ///
 /// Dropping it leaves the handler where it is. To remove it, call [`remove`](Self::remove), or keep a
 /// [`guard`](Self::guard), which removes it when it is dropped.
+///
+/// ```no_run
+/// # use k8s_openapi::api::core::v1::Pod;
+/// # use kinformer::{Client, SharedInformerFactory};
+/// # let factory = SharedInformerFactory::new(Client::try_default()?);
+/// # let pods = factory.informer::<Pod>();
+/// pods.on_event(|event| println!("for good: {event}"))?;
+/// let registration = pods.on_event_named("for now", |event| println!("for now: {event}"))?;
+/// println!("{} has {} events to be told of", registration.name(), registration.pending());
+/// registration.remove();
+/// # Ok::<(), kinformer::Error>(())
+/// ```
 #[doc(alias = "ResourceEventHandlerRegistration")]
 pub struct Registration {
-    core: Arc<Core>,
+    /// It does not keep what the informer knew.
+    core: Weak<Core>,
     listener: Arc<Listener>,
 }
 
 impl Registration {
-    pub(super) fn new(core: Arc<Core>, listener: Arc<Listener>) -> Self {
-        Self { core, listener }
+    pub(super) fn new(core: &Arc<Core>, listener: Arc<Listener>) -> Self {
+        Self { core: Arc::downgrade(core), listener }
     }
 
     /// What the handler is called.
@@ -57,8 +74,19 @@ impl Registration {
         RegistrationGuard(self)
     }
 
-    fn remove_listener(&self) {
-        self.core.processor.remove(self.listener.id);
+    /// The objects are all gone: the handler is told so, after what waits for it, and ends by itself.
+    fn retire(&self) {
+        if let Some(core) = self.core.upgrade() {
+            core.processor.retire(self.listener.id, Instant::now());
+        }
+    }
+
+    /// The same for whoever shares the registration: each that asks waits.
+    pub(crate) fn remove_listener(&self) {
+        // Without an informer, it has been told to end.
+        if let Some(core) = self.core.upgrade() {
+            core.processor.remove(self.listener.id);
+        }
         if Role::current() == Role::Outside {
             // Without a deadline it cannot fail.
             let _ = self.listener.join(None);
@@ -76,6 +104,24 @@ impl fmt::Debug for Registration {
 #[derive(Debug)]
 #[must_use = "the handler is removed when this is dropped"]
 pub struct RegistrationGuard(Registration);
+
+impl RegistrationGuard {
+    /// Whether the handler has been told of every object from the start, and has returned.
+    #[must_use]
+    pub fn has_synced(&self) -> bool {
+        self.0.has_synced()
+    }
+
+    /// Tells the handler that all objects are gone, after what waits for it, and lets it end by itself.
+    pub(crate) fn retire(&self) {
+        self.0.retire();
+    }
+
+    /// Whether the handler has been dropped, and its thread has ended.
+    pub(crate) fn has_left(&self) -> bool {
+        self.0.listener.has_left()
+    }
+}
 
 impl Drop for RegistrationGuard {
     fn drop(&mut self) {

@@ -27,7 +27,7 @@ pub(crate) enum Role {
 }
 
 /// Ends a role with its drop: the thread does again what it did before.
-pub(super) struct Acting {
+pub(crate) struct Acting {
     before: Role,
 }
 
@@ -38,7 +38,7 @@ impl Role {
 
     /// The current thread takes on this role.
     #[must_use]
-    pub(super) fn begin(self) -> Acting {
+    pub(crate) fn begin(self) -> Acting {
         Acting { before: ROLE.with(|role| role.replace(self)) }
     }
 }

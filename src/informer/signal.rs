@@ -1,8 +1,8 @@
 //! Waiting for a condition over several pieces of state.
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
-    time::{Duration, Instant},
+    sync::atomic::{AtomicUsize, Ordering, fence},
+    time::Instant,
 };
 
 use crate::sync::{Condvar, Mutex};
@@ -12,11 +12,8 @@ use crate::sync::{Condvar, Mutex};
 pub(super) struct Signal {
     changes: Mutex<u64>,
     change: Condvar,
-    waiting: AtomicUsize,
+    followers: AtomicUsize,
 }
-
-/// A thread that has ended cannot tell: it is looked at this often.
-const LOOK: Duration = Duration::from_millis(1);
 
 impl Signal {
     /// Something has changed.
@@ -25,38 +22,62 @@ impl Signal {
         self.change.notify_all();
     }
 
-    /// The same for what happens all the time: costs nothing while nobody waits.
-    pub(super) fn changed_for_waiters(&self) {
-        if self.waiting.load(Ordering::Acquire) > 0 {
+    /// The same for what happens all the time: only those hear of it who [follow](Self::follow_until), and
+    /// it costs next to nothing while nobody does.
+    pub(super) fn moved(&self) {
+        // Whoever begins to follow now sees the change, or is seen here.
+        fence(Ordering::SeqCst);
+        if self.followers.load(Ordering::SeqCst) > 0 {
             self.changed();
         }
     }
 
-    /// Blocks until `holds`, or until `deadline`; says whether it does.
+    /// Blocks until `holds`, which can also change where something has [moved](Self::moved).
+    pub(super) fn follow_until(&self, deadline: Option<Instant>, holds: impl Fn() -> bool) -> bool {
+        let _following = Following::begin(&self.followers);
+        self.wait_until(deadline, holds)
+    }
+
+    /// Blocks until `holds`, which can only change where this is signalled, or until `deadline`; says
+    /// whether it does.
     ///
     /// `holds` is called without a lock.
     pub(super) fn wait_until(&self, deadline: Option<Instant>, holds: impl Fn() -> bool) -> bool {
-        self.waiting.fetch_add(1, Ordering::AcqRel);
-        let held = self.wait(deadline, holds);
-        self.waiting.fetch_sub(1, Ordering::AcqRel);
-        held
-    }
-
-    fn wait(&self, deadline: Option<Instant>, holds: impl Fn() -> bool) -> bool {
         loop {
             let seen = *self.changes.lock();
             if holds() {
                 return true;
             }
-            let now = Instant::now();
-            if deadline.is_some_and(|deadline| now >= deadline) {
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return false;
             }
-            let look = deadline.map_or(now + LOOK, |deadline| deadline.min(now + LOOK));
             let mut changes = self.changes.lock();
-            if *changes == seen {
-                self.change.wait_until(&mut changes, look);
+            if *changes != seen {
+                continue;
+            }
+            match deadline {
+                Some(deadline) => {
+                    self.change.wait_until(&mut changes, deadline);
+                }
+                None => self.change.wait(&mut changes),
             }
         }
+    }
+}
+
+/// Somebody who follows, also if what is waited for panics.
+struct Following<'a>(&'a AtomicUsize);
+
+impl<'a> Following<'a> {
+    fn begin(followers: &'a AtomicUsize) -> Self {
+        followers.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        Self(followers)
+    }
+}
+
+impl Drop for Following<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }

@@ -3,9 +3,25 @@
 use std::{fmt, time::Duration};
 
 use super::table::{Table, age, grouped};
-use crate::reflector::Doing;
+use crate::{
+    error::{Error, Missing, NotReady},
+    reflector::Doing,
+};
 
 /// How an informer is doing, at one moment.
+///
+/// Its `Display` is a small table for a person; [`metrics`](Self::metrics) is for machines.
+///
+/// ```no_run
+/// # use k8s_openapi::api::core::v1::Pod;
+/// # use kinformer::{Client, Error, SharedInformerFactory};
+/// # let factory = SharedInformerFactory::new(Client::try_default()?);
+/// let status = factory.informer::<Pod>().status();
+/// if status.cause.as_ref().is_some_and(Error::is_forbidden) {
+///     eprintln!("may not watch pods: {}", status.last_error.unwrap_or_default());
+/// }
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InformerStatus {
@@ -19,12 +35,15 @@ pub struct InformerStatus {
     pub state: InformerState,
     /// What it is doing towards the server.
     pub doing: Doing,
-    /// Whether all objects from the start are in the store.
+    /// Whether all objects from the start are in the store. No again once a stopped informer was cleared.
     pub has_synced: bool,
     /// How many objects there are.
     pub objects: usize,
-    /// The last failure to list or to watch, until that works again.
+    /// The last failure to list or to watch, until that works again; or why it cannot be started.
     pub last_error: Option<String>,
+    /// The same as an error that can be asked: by its predicates, or for the server's
+    /// [status](Error::status). Of an informer of several namespaces, that of one of them.
+    pub cause: Option<Error>,
     /// How many failures there were since something last worked.
     pub failures: u32,
     /// How many objects could not be used: what arrived was no object, or a transform failed on it. They
@@ -85,44 +104,60 @@ pub struct HandlerStatus {
     pub name: String,
     /// How many events wait for it.
     pub pending: usize,
+    /// How long the oldest of them has waited; `None` if there are none.
+    pub oldest_pending: Option<Duration>,
     /// Whether it has been told of all objects from the start.
     pub has_synced: bool,
     /// How long its current call has been under way.
     pub busy_for: Option<Duration>,
     /// How often it panicked.
     pub panics: u64,
+    /// How many of its calls ended in an error.
+    pub errors: u64,
+    /// The last of these.
+    pub last_error: Option<String>,
 }
 
 impl InformerStatus {
-    /// Why the informer and its handlers have not synced; `None` if they have.
+    /// Why the informer and its handlers have not synced; `None` if they have. One that has stopped is
+    /// not in sync with anything, whatever it last knew.
     #[must_use]
     pub fn unsynced(&self) -> Option<String> {
+        self.not_ready().map(|not_ready| not_ready.why())
+    }
+
+    /// The same for an error.
+    pub(crate) fn not_ready(&self) -> Option<NotReady> {
+        let missing = self.missing()?;
+        let has_reason = matches!(
+            missing,
+            Missing::Start | Missing::Answer | Missing::Success { .. } | Missing::RestOfList { .. }
+        );
+        Some(NotReady {
+            informer: self.name.clone(),
+            missing,
+            error: self.cause.clone().filter(|_| has_reason),
+            told: self.last_error.clone().filter(|_| has_reason),
+        })
+    }
+
+    fn missing(&self) -> Option<Missing> {
         match &self.state {
-            InformerState::NotStarted => return Some("not started".into()),
-            InformerState::Failed(why) => return Some(format!("failed: {why}")),
-            InformerState::Stopped if !self.has_synced => return Some("stopped".into()),
-            InformerState::Stopped | InformerState::Running => {}
+            InformerState::NotStarted => return Some(Missing::Start),
+            InformerState::Failed(why) => return Some(Missing::Failed(why.clone())),
+            InformerState::Stopped => return Some(Missing::Stopped),
+            InformerState::Running => {}
         }
         if !self.has_synced {
-            let mut why = match &self.doing {
-                Doing::Listing { received, expected } => {
-                    let expected =
-                        expected.map_or("?".into(), |all| format!("about {}", grouped(all)));
-                    format!("still listing: {} of {expected}", grouped(*received))
-                }
-                Doing::Nothing => "starting".into(),
-                Doing::BackingOff => format!("{} failed attempts", self.failures),
-                _ if self.queued > 0 => format!("{} objects to be applied", self.queued),
-                _ => "waiting for the server".into(),
-            };
-            if let Some(error) = &self.last_error {
-                why = format!("{why}; {error}");
-            }
-            return Some(why);
+            return Some(match self.doing {
+                Doing::Listing { received, expected } => Missing::RestOfList { received, expected },
+                Doing::BackingOff => Missing::Success { attempts: self.failures },
+                _ if self.queued > 0 => Missing::Applied { queued: self.queued },
+                _ => Missing::Answer,
+            });
         }
         let behind = self.handlers.iter().find(|handler| !handler.has_synced)?;
-        let pending = grouped(behind.pending as u64);
-        Some(format!("handler {} still has {pending} events to be told of", behind.name))
+        Some(Missing::Replay { handler: behind.name.clone(), pending: behind.pending })
     }
 }
 
@@ -133,14 +168,17 @@ impl fmt::Display for InformerStatus {
         if self.handlers.is_empty() {
             return Ok(());
         }
-        let mut handlers = Table::new(&["HANDLER", "SYNCED", "WAITING", "BUSY", "PANICS"]);
+        let mut handlers =
+            Table::new(&["HANDLER", "SYNCED", "WAITING", "OLDEST", "BUSY", "PANICS", "ERRORS"]);
         for handler in &self.handlers {
             handlers.row([
                 handler.name.clone(),
                 yes_or_no(handler.has_synced),
                 grouped(handler.pending as u64),
+                handler.oldest_pending.map_or("-".into(), age),
                 handler.busy_for.map_or("-".into(), age),
                 grouped(handler.panics),
+                grouped(handler.errors),
             ]);
         }
         handlers.fmt(f)
@@ -167,13 +205,24 @@ pub(crate) fn table_of(informers: &[InformerStatus]) -> Table {
             grouped(informer.watches),
             grouped(informer.events),
             informer.last_event_age.map_or("-".into(), age),
-            informer.unsynced().or_else(|| informer.last_error.clone()).unwrap_or_default(),
+            informer.note(),
         ]);
     }
     table
 }
 
 impl InformerStatus {
+    /// What a person should know besides: what is missing, what goes wrong, what was left out.
+    fn note(&self) -> String {
+        let left_out = || {
+            let why = self.last_passed_over.as_ref()?;
+            let objects = if self.passed_over == 1 { "object" } else { "objects" };
+            Some(format!("{} {objects} passed over, last: {why}", grouped(self.passed_over)))
+        };
+        let wrong = self.unsynced().or_else(|| self.last_error.clone());
+        wrong.or_else(left_out).unwrap_or_default()
+    }
+
     /// What it is doing, in a word or two.
     fn activity(&self) -> String {
         match (&self.state, &self.doing) {
