@@ -1,0 +1,3 @@
+module kinformer.example/informer
+
+go 1.21
