@@ -13,10 +13,14 @@ use crate::testing::{
 const NAMESPACES: usize = 20;
 const NODES: usize = 100;
 
+/// How many pods of a namespace belong to one workload.
+const REPLICAS: usize = 40;
+
 impl ApiServer {
     /// Creates `count` pods of about 11 KB each as a real server returns them, `managedFields`
-    /// included: `pod-0000000` and so on, spread over the namespaces `load-00` to `load-19` and a
-    /// hundred nodes.
+    /// included: `pod-0000000` and so on, spread over the namespaces `load-00` to `load-19`, a hundred
+    /// nodes, and workloads of up to forty replicas. What pods of one workload have in common in a
+    /// cluster they have in common here, and no more than that.
     ///
     /// # Errors
     /// If they cannot be created, because they are there already.
@@ -48,16 +52,25 @@ impl ApiServer {
 
 /// The template with one pod's own values in it.
 fn pod(template: &str, index: usize, namespace: &str) -> io::Result<Value> {
-    let unique = format!("{index:012x}");
-    let text = template
-        .replace("INDEX", &format!("{index:07}"))
-        .replace("NAMESPACE", namespace)
-        .replace("NODE", &format!("node-{:03}", index % NODES))
-        .replace("000000000000", &unique)
-        .replace(
-            "10.0.0.0",
-            &format!("10.{}.{}.{}", index >> 16 & 255, index >> 8 & 255, index & 255),
-        );
+    let (replica, node) = (index / NAMESPACES, index * 7 % NODES);
+    let workload = format!("w{:03}", replica / REPLICAS);
+    let second =
+        |of: usize| format!("2026-11-01T{:02}:{:02}:{:02}Z", of / 3600 % 24, of / 60 % 60, of % 60);
+    let mut text = template.to_owned();
+    for (what, by) in [
+        ("INDEX", format!("{index:07}")),
+        ("SUFFIX", format!("{:05x}", index * 2_654_435_761 % (1 << 20))),
+        ("WORKLOAD", format!("{namespace}-{workload}")),
+        ("NAMESPACE", namespace.to_owned()),
+        ("NODE", format!("node-{node:03}")),
+        ("192.168.7.21", format!("192.168.7.{node}")),
+        ("10.0.0.0", format!("10.{}.{}.{}", index >> 16 & 255, index >> 8 & 255, index & 255)),
+        ("000000000000", format!("{index:012x}")),
+        ("2026-11-01T08:00:00Z", second(index)),
+        ("2026-11-01T08:00:05Z", second(index + 5)),
+    ] {
+        text = text.replace(what, &by);
+    }
     serde_json::from_str(&text).map_err(io::Error::other)
 }
 
@@ -78,18 +91,18 @@ fn template(def: &ResourceDef, context: &WriteContext) -> Value {
                 "sidecar.example.com/status": "{\"version\":\"1.21.0\",\"initContainers\":[\"init\"],\"containers\":[\"proxy\"],\"volumes\":[\"proxy-envoy\",\"proxy-data\",\"proxy-podinfo\"]}",
             },
             "labels": {
-                "app": "load",
+                "app": "WORKLOAD",
                 "app.kubernetes.io/component": "backend",
-                "app.kubernetes.io/instance": "load-NAMESPACE",
+                "app.kubernetes.io/instance": "WORKLOAD",
                 "app.kubernetes.io/managed-by": "Helm",
-                "app.kubernetes.io/name": "load",
+                "app.kubernetes.io/name": "WORKLOAD",
                 "app.kubernetes.io/version": "1.4.2",
                 "pod-template-hash": "7c5ddbdf54",
                 "tier": "backend",
             },
             "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet",
-                "name": "load-7c5ddbdf54",
-                "uid": "5b3a1c2e-6d1f-4c39-9a51-000000000000", "controller": true,
+                "name": "WORKLOAD-7c5ddbdf54",
+                "uid": "5b3a1c2e-6d1f-4c39-9a51-5bd1WORKLOAD", "controller": true,
                     "blockOwnerDeletion": true}],
         },
         "spec": spec(),
@@ -118,7 +131,7 @@ fn spec() -> Value {
     let env = |names: &[&str]| -> Value {
         names
             .iter()
-            .map(|name| json!({"name": name, "value": format!("value-of-{}", name.to_lowercase())}))
+            .map(|name| json!({"name": name, "value": format!("{}.WORKLOAD", name.to_lowercase())}))
             .collect()
     };
     let mounts = |names: &[&str]| -> Value {
@@ -144,9 +157,9 @@ fn spec() -> Value {
     };
     json!({
         "volumes": [
-            {"name": "config", "configMap": {"name": "load-config", "defaultMode": 420}},
+            {"name": "config", "configMap": {"name": "WORKLOAD", "defaultMode": 420}},
             {"name": "data", "emptyDir": {}},
-            {"name": "kube-api-access-x2k7p", "projected": {"defaultMode": 420, "sources": [
+            {"name": "kube-api-access-SUFFIX", "projected": {"defaultMode": 420, "sources": [
                 {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
                 {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt",
                     "path": "ca.crt"}]}},
@@ -156,9 +169,9 @@ fn spec() -> Value {
         "initContainers": [container(json!({"name": "init",
             "image": "registry.example.com/platform/init:2.3.1",
             "args": ["--wait-for", "db:5432", "--timeout", "60s"], "resources": {},
-                "volumeMounts": mounts(&["config", "kube-api-access-x2k7p"])}))],
+                "volumeMounts": mounts(&["config", "kube-api-access-SUFFIX"])}))],
         "containers": [
-            container(json!({"name": "server", "image": "registry.example.com/team/load:1.4.2",
+            container(json!({"name": "server", "image": "registry.example.com/team/WORKLOAD:1.4.2",
                 "args": ["--listen=:8080", "--metrics=:9090",
                     "--config=/var/run/config/server.yaml"],
                 "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"},
@@ -166,7 +179,7 @@ fn spec() -> Value {
                 "env": env(&["LOG_LEVEL", "REGION", "DATABASE_HOST", "CACHE_HOST", "QUEUE_URL"]),
                 "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "250m",
                     "memory": "512Mi"}},
-                "volumeMounts": mounts(&["config", "data", "kube-api-access-x2k7p"]),
+                "volumeMounts": mounts(&["config", "data", "kube-api-access-SUFFIX"]),
                 "livenessProbe": probe("/healthz"), "readinessProbe": probe("/readyz"),
                 "securityContext": {"allowPrivilegeEscalation": false,
                     "capabilities": {"drop": ["ALL"]},
@@ -176,18 +189,18 @@ fn spec() -> Value {
                 "ports": [{"name": "envoy", "containerPort": 15090, "protocol": "TCP"}],
                 "env": env(&["POD_NAME", "CA_ADDR"]),
                 "resources": {"requests": {"cpu": "10m", "memory": "40Mi"}},
-                "volumeMounts": mounts(&["data", "kube-api-access-x2k7p"]),
+                "volumeMounts": mounts(&["data", "kube-api-access-SUFFIX"]),
                     "readinessProbe": probe("/healthz/ready")})),
         ],
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": 30,
         "dnsPolicy": "ClusterFirst",
-        "serviceAccountName": "load",
-        "serviceAccount": "load",
+        "serviceAccountName": "WORKLOAD",
+        "serviceAccount": "WORKLOAD",
         "nodeName": "NODE",
         "securityContext": {"fsGroup": 1000, "runAsUser": 1000},
         "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100,
-            "podAffinityTerm": {"labelSelector": {"matchLabels": {"app": "load"}},
+            "podAffinityTerm": {"labelSelector": {"matchLabels": {"app": "WORKLOAD"}},
                 "topologyKey": "kubernetes.io/hostname"}}]}},
         "schedulerName": "default-scheduler",
         "tolerations": [
@@ -233,7 +246,7 @@ fn status() -> Value {
             "state": {"terminated": {"exitCode": 0, "reason": "Completed",
                 "startedAt": "2026-11-01T08:00:01Z",
                 "finishedAt": "2026-11-01T08:00:04Z", "containerID": "containerd://aa00"}}}],
-        "containerStatuses": [container("server", "registry.example.com/team/load:1.4.2"),
+        "containerStatuses": [container("server", "registry.example.com/team/WORKLOAD:1.4.2"),
             container("proxy", "registry.example.com/mesh/proxy:1.21.0")],
         "qosClass": "Burstable",
     })

@@ -34,6 +34,8 @@ use crate::{
 /// One that accepts connections, and one for each connection; their names begin with `kinf-api`.
 /// The stop interrupts and joins them all, and takes no longer for a thousand idle watches than the
 /// joining itself.
+#[doc(alias = "NewSimpleClientset")]
+#[doc(alias = "envtest")]
 pub struct ApiServer {
     shared: Arc<Shared>,
     address: SocketAddr,

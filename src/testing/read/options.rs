@@ -48,11 +48,11 @@ impl ListOptions {
         let revision = text("resourceVersion");
         let limit = number(request, "limit")?.unwrap_or(0) as usize;
         let since = if watch { watch_revision(&revision)? } else { parse_revision(&revision)? };
-        let options = Self {
+        let mut options = Self {
             label_selector: text("labelSelector"),
             field_selector: text("fieldSelector"),
             limit,
-            page: if page.is_empty() || watch { None } else { Some(Page::decode(&page)?) },
+            page: None,
             revision: since,
             // Pages of an old list were exact before there was a way to ask for it.
             exact: matching == "Exact"
@@ -64,10 +64,14 @@ impl ListOptions {
         let problems = if watch {
             options.watch_problems(&matching, !page.is_empty())
         } else {
-            options.list_problems(&matching, &revision)
+            options.list_problems(&matching, &revision, !page.is_empty())
         };
         if !problems.is_empty() {
             return Err(failure::invalid("ListOptions", "meta.k8s.io", "", &problems));
+        }
+        // What a token says is looked at last.
+        if !page.is_empty() && !watch {
+            options.page = Some(Page::decode(&page)?);
         }
         if options.page.is_some() && !matches!(revision.as_str(), "" | "0") {
             return Err(failure::bad_request(
@@ -77,13 +81,13 @@ impl ListOptions {
         Ok(options)
     }
 
-    fn list_problems(&self, matching: &str, revision: &str) -> Vec<Problem> {
+    fn list_problems(&self, matching: &str, revision: &str, continues: bool) -> Vec<Problem> {
         let mut problems = Vec::new();
         if !matching.is_empty() {
             if revision.is_empty() {
                 problems.push(forbidden_match("forbidden unless resourceVersion is provided"));
             }
-            if self.page.is_some() {
+            if continues {
                 problems.push(forbidden_match("forbidden when continue is provided"));
             }
             if !matches!(matching, "Exact" | "NotOlderThan") {

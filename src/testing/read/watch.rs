@@ -162,7 +162,8 @@ impl Watch {
             if has_come(next_bookmark) || has_come(last_bookmark) {
                 next_bookmark = now.checked_add(interval);
                 last_bookmark = last_bookmark.filter(|&at| now < at);
-                if self.options.bookmarks {
+                // On a watch from the future there is nothing to say until that has come.
+                if self.options.bookmarks && self.shared.read(|state| cursor <= state.revision()) {
                     self.bookmark(wire, cursor, false)?;
                     wire.flush_all()?;
                 }
