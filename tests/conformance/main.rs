@@ -5,9 +5,14 @@
 
 mod definitions;
 mod deletions;
+mod factories;
+mod history;
 mod informers;
 mod lists;
+mod options;
 mod resources;
+mod samples;
 mod server;
+mod subresources;
 mod watches;
 mod writes;

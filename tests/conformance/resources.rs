@@ -1,10 +1,16 @@
 //! Discovery, and every resource that it finds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use kinformer::{DynamicObject, ListOptions, ListWatch, SharedInformer, kinds};
+use kinformer::{DiscoveredResource, DynamicObject, ListOptions, ListWatch, SharedInformer, kinds};
+use serde_json::Value;
 
 use crate::server::{LIMIT, client};
+
+/// What other tests define comes and goes.
+fn is_lasting(found: &DiscoveredResource) -> bool {
+    !found.resource.group().contains("example.com")
+}
 
 #[test]
 fn discovery_knows_the_built_in_resources() {
@@ -19,6 +25,57 @@ fn discovery_knows_the_built_in_resources() {
     assert!(!discovery.find_resource("nodes").unwrap().resource.is_namespaced());
     let error = discovery.find_resource("nonsense").unwrap_err();
     assert!(error.to_string().contains("nonsense"), "{error}");
+}
+
+/// As clients before Kubernetes 1.26 find it: a request for each group version.
+#[test]
+fn aggregated_discovery_says_what_the_documents_of_each_group_say() {
+    let client = client();
+    let document =
+        |path: &str| -> Value { serde_json::from_slice(&client.get_raw(path).unwrap()).unwrap() };
+    let mut expected = BTreeSet::new();
+    let mut versions = vec![("/api/v1".to_owned(), "v1".to_owned())];
+    for group in document("/apis")["groups"].as_array().unwrap() {
+        for version in group["versions"].as_array().unwrap() {
+            let version = version["groupVersion"].as_str().unwrap();
+            versions.push((format!("/apis/{version}"), version.to_owned()));
+        }
+    }
+    // What other tests define comes and goes.
+    versions.retain(|(path, _)| !path.contains("example.com"));
+    for (path, version) in &versions {
+        for resource in document(path)["resources"].as_array().unwrap() {
+            let name = resource["name"].as_str().unwrap();
+            if !name.contains('/') {
+                let namespaced = resource["namespaced"].as_bool().unwrap();
+                let mut verbs: Vec<_> = resource["verbs"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|v| v.as_str().unwrap())
+                    .collect();
+                verbs.sort_unstable();
+                expected.insert(format!("{version} {name} {namespaced} {}", verbs.join(",")));
+            }
+        }
+    }
+    let discovery = client.discovery();
+    assert!(discovery.failures().unwrap().is_empty());
+    let found: BTreeSet<_> = discovery
+        .resources()
+        .unwrap()
+        .into_iter()
+        .filter(is_lasting)
+        .map(|mut found| {
+            found.verbs.sort_unstable();
+            let resource = &found.resource;
+            let (version, plural) = (resource.api_version(), resource.plural());
+            format!("{version} {plural} {} {}", resource.is_namespaced(), found.verbs.join(","))
+        })
+        .collect();
+    assert_eq!(found, expected);
+    let group = discovery.groups().unwrap().into_iter().find(|group| group.name == "apps").unwrap();
+    assert_eq!((group.preferred_version.as_str(), group.versions), ("v1", vec!["v1".to_owned()]));
 }
 
 /// A server may be older than the table, and may not serve what is in alpha.
@@ -43,9 +100,8 @@ fn the_table_of_kinds_says_what_the_server_says() {
 #[test]
 fn every_watchable_resource_is_listed_and_watched() {
     let client = client();
-    let found = client.discovery().resources().unwrap();
-    let watchable: Vec<_> =
-        found.into_iter().filter(|found| found.supports(&["list", "watch"])).collect();
+    let found = client.discovery().resources().unwrap().into_iter().filter(is_lasting);
+    let watchable: Vec<_> = found.filter(|found| found.supports(&["list", "watch"])).collect();
     assert!(watchable.len() >= 60, "{}", watchable.len());
     let informers: BTreeMap<_, _> = watchable
         .iter()
@@ -67,7 +123,7 @@ fn every_watchable_resource_is_listed_and_watched() {
 #[test]
 fn every_listable_resource_is_listed() {
     let client = client();
-    for found in client.discovery().resources().unwrap() {
+    for found in client.discovery().resources().unwrap().into_iter().filter(is_lasting) {
         if found.supports(&["list"]) {
             let list = client.dynamic(&found.resource).list(&ListOptions::new().limit(5));
             list.unwrap_or_else(|error| panic!("{}: {error}", found.resource));

@@ -1,6 +1,7 @@
 //! The server under test: the one of the kubeconfig file that `KINF_KUBECONFIG` names, or the embedded one.
 
 use std::{
+    process::Command,
     sync::{
         OnceLock,
         atomic::{AtomicUsize, Ordering},
@@ -10,35 +11,79 @@ use std::{
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kinformer::{Api, Client, Config, Resource, StopToken, testing::ApiServer};
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use serde_json::{Value, json};
 
 /// How long anything may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) fn client() -> Client {
-    static EMBEDDED: OnceLock<ApiServer> = OnceLock::new();
     let config = match std::env::var_os("KINF_KUBECONFIG") {
         Some(path) => Config::from_kubeconfig_file(path, None).unwrap(),
-        None => EMBEDDED.get_or_init(|| ApiServer::start().unwrap()).config(),
+        None => embedded().config(),
     };
     Client::new(config).unwrap()
+}
+
+fn embedded() -> &'static ApiServer {
+    static EMBEDDED: OnceLock<ApiServer> = OnceLock::new();
+    EMBEDDED.get_or_init(|| ApiServer::start().unwrap())
+}
+
+/// Who uses the server: many at a time, or one alone.
+static SERVER: RwLock<()> = RwLock::new(());
+
+enum Use {
+    Shared { _guard: RwLockReadGuard<'static, ()> },
+    Alone { _guard: RwLockWriteGuard<'static, ()> },
 }
 
 /// A namespace of a test's own: a server is shared by all tests, and may have been by others before.
 pub(crate) struct Scope {
     pub(crate) client: Client,
     pub(crate) name: String,
+    using: Use,
 }
 
 impl Scope {
     pub(crate) fn new() -> Self {
+        // A test may have several.
+        Self::using(Use::Shared { _guard: SERVER.read_recursive() })
+    }
+
+    /// With nobody else at the server.
+    pub(crate) fn alone() -> Self {
+        Self::using(Use::Alone { _guard: SERVER.write() })
+    }
+
+    fn using(using: Use) -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let client = client();
         let count = COUNT.fetch_add(1, Ordering::SeqCst);
         let name = format!("conformance-{}-{count}", std::process::id());
         let namespace = json!({"metadata": {"name": name}});
         client.api::<Namespace>().create(&namespace).unwrap();
-        Self { client, name }
+        Self { client, name, using }
+    }
+
+    /// Makes the server forget every state but the newest.
+    pub(crate) fn compact(&self) {
+        self.control(&["compact"], ApiServer::compact);
+    }
+
+    /// The same, and a kube-apiserver has nothing in its caches either.
+    pub(crate) fn compact_all(&self) {
+        self.control(&["compact", "kill", "start"], ApiServer::compact);
+    }
+
+    fn control(&self, real: &[&str], on_embedded: fn(&ApiServer)) {
+        assert!(matches!(self.using, Use::Alone { .. }), "others use the server");
+        let Some(folder) = std::env::var_os("KINF_SERVER") else { return on_embedded(embedded()) };
+        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/controlplane/server");
+        for command in real {
+            let status = Command::new(program).arg(command).arg(&folder).status().unwrap();
+            assert!(status.success(), "{command}");
+        }
     }
 
     pub(crate) fn api<K: Resource>(&self) -> Api<K> {

@@ -88,6 +88,19 @@ fn a_watch_ends_when_it_was_asked_to_and_says_first_how_far_it_came() {
     assert!(number(&bookmark.resource_version) >= number(&later), "{bookmark:?} {later}");
 }
 
+/// So a client that waits on one hears nothing, not even the bookmark before its end: after a restore of the
+/// server from a backup, say.
+#[test]
+fn a_watch_from_a_version_of_the_future_is_silent() {
+    let scope = Scope::new();
+    let future = number(&scope.put("a", "1")) + 1_000_000;
+    let options = ListOptions::new().resource_version(future.to_string()).timeout_seconds(4);
+    let watch = scope.maps().watch(&options.bookmarks(true)).unwrap();
+    scope.put("a", "2");
+    let events: Vec<_> = watch.map(|event| event.unwrap()).collect();
+    assert!(events.is_empty(), "{events:?}");
+}
+
 #[test]
 fn only_metadata_is_watched_where_it_is_asked_for() {
     let scope = Scope::new();

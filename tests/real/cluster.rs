@@ -80,6 +80,13 @@ impl Cluster {
         self.control("compact", &[]);
     }
 
+    /// Both servers start anew, with the same keys and nothing else.
+    pub(crate) fn forget_everything(&self) {
+        self.control("stop", &[]);
+        std::fs::remove_dir_all(self.path("etcd")).unwrap();
+        self.control("start", &[]);
+    }
+
     fn control(&self, verb: &str, arguments: &[&str]) {
         let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/controlplane/server");
         let mut command = Command::new(program);

@@ -66,12 +66,12 @@ fn a_server_without_streamed_lists_is_listed_in_pages() {
     informer.wait_for_resource_version(&version, LIMIT).unwrap();
 }
 
-/// `KINF_QUIET_MINUTES` makes it longer.
+/// `tests/real/run --quiet-minutes 15` makes it longer.
 #[test]
 #[ignore = "needs a kube-apiserver: tests/real/run"]
 fn a_quiet_watch_is_never_listed_again_however_much_others_change() {
     let minutes = std::env::var("KINF_QUIET_MINUTES").ok().and_then(|text| text.parse().ok());
-    let time = Duration::from_secs_f64(60.0 * minutes.unwrap_or(2.5));
+    let time = Duration::from_secs_f64(60.0 * minutes.unwrap_or(2.0));
     let cluster = Cluster::start();
     let client = cluster.client();
     let source = ListWatch::<ConfigMap>::from_client(&client, None);

@@ -7,5 +7,7 @@ mod access;
 mod chaos;
 mod cluster;
 mod history;
+mod limits;
 mod outages;
 mod overload;
+mod process;

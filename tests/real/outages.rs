@@ -12,6 +12,33 @@ fn informers_come_back_with_the_server() {
     a_server_that_hangs_is_noticed_and_followed_again(&cluster);
 }
 
+/// As after a restore from a backup: resource versions are lower than they were.
+#[test]
+#[ignore = "needs a kube-apiserver: tests/real/run"]
+fn a_server_that_lost_its_data_is_listed_anew() {
+    let cluster = Cluster::start();
+    let client = cluster.client();
+    for n in 0..200 {
+        put(&client, &format!("m{}", n % 20), &n.to_string());
+    }
+    let before = put(&client, "m0", "last");
+    let informer = started(informer(&client).watch_silence(Duration::from_secs(3)));
+    assert_eq!(informer.store().len(), 20);
+    cluster.forget_everything();
+    let after = put(&client, "new", "1");
+    assert!(after.parse::<u64>().unwrap() < before.parse::<u64>().unwrap(), "{before} {after}");
+    wait_until("the cache is as the server is", || {
+        let names: Vec<_> =
+            informer.store().list().iter().map(|map| map.name().to_owned()).collect();
+        names == ["new"]
+    });
+    put(&client, "new", "2");
+    wait_until("it is followed", || {
+        let new = informer.lister().get("default/new").unwrap();
+        new.get().unwrap().data.as_ref().unwrap()["value"] == "2"
+    });
+}
+
 fn a_killed_server_is_followed_again(cluster: &Cluster) {
     let client = cluster.client();
     put(&client, "a", "1");

@@ -1,6 +1,16 @@
-//! A server that has too much to do.
+//! A server that has too much to do, and says so.
 
-use crate::cluster::{Cluster, informer, put, started};
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::{
+    core::v1::ConfigMap,
+    flowcontrol::v1::{FlowSchema, PriorityLevelConfiguration},
+    rbac::v1::ClusterRoleBinding,
+};
+use kinformer::{Client, ListOptions, WatchEvent, labels};
+use serde_json::json;
+
+use crate::cluster::{Cluster, LIMIT, informer, maps, put, started, wait_until};
 
 #[test]
 #[ignore = "needs a kube-apiserver: tests/real/run"]
@@ -22,4 +32,82 @@ fn a_server_that_refuses_for_now_is_asked_again() {
         }
     });
     assert_eq!(started(informer(&client)).store().len(), 80);
+}
+
+/// One user gets one seat and no queue, so that what comes at the same time is refused.
+#[test]
+#[ignore = "needs a kube-apiserver: tests/real/run"]
+fn a_user_of_low_priority_is_refused_and_gets_there_all_the_same() {
+    let cluster =
+        Cluster::with(&["--max-requests-inflight=20", "--max-mutating-requests-inflight=20"]);
+    let (admin, limited) = (cluster.client(), cluster.limited());
+    put(&admin, "a", "1");
+    let binding = json!({"metadata": {"name": "limited"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "limited"}]});
+    admin.api::<ClusterRoleBinding>().create(&binding).unwrap();
+    let level = json!({"metadata": {"name": "narrow"}, "spec": {"type": "Limited", "limited":
+        {"nominalConcurrencyShares": 1, "lendablePercent": 0, "borrowingLimitPercent": 0,
+         "limitResponse": {"type": "Reject"}}}});
+    admin.api::<PriorityLevelConfiguration>().create(&level).unwrap();
+    let schema = json!({"metadata": {"name": "narrow"}, "spec": {"matchingPrecedence": 2,
+        "priorityLevelConfiguration": {"name": "narrow"},
+        "rules": [{"subjects": [{"kind": "User", "user": {"name": "limited"}}],
+            "resourceRules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"],
+                "clusterScope": true, "namespaces": ["*"]}]}]}});
+    admin.api::<FlowSchema>().create(&schema).unwrap();
+
+    // A client that asks once shows what the server says.
+    let impatient = limited.config().to_builder().max_retries(0).build().unwrap();
+    let impatient = Client::new(impatient).unwrap();
+    let refused = || {
+        let refusals = std::thread::scope(|scope| {
+            let asking = |_| scope.spawn(|| maps(&impatient).list(&ListOptions::new()));
+            let asked: Vec<_> = (0..16).map(asking).collect();
+            asked.into_iter().filter_map(|asked| asked.join().unwrap().err()).collect::<Vec<_>>()
+        });
+        for error in &refusals {
+            assert!(error.is_too_many_requests(), "{error}");
+            assert!(error.retry_after().is_some(), "the server says when to come back: {error}");
+        }
+        !refusals.is_empty()
+    };
+    wait_until("the server refuses", refused);
+
+    // Patient ones get there, all of them, and so do informers.
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let limited = &limited;
+            scope.spawn(move || {
+                for n in 0..5 {
+                    put(limited, &format!("m{thread}-{n}"), "1");
+                }
+            });
+        }
+        let informers: Vec<_> = (0..6).map(|_| started(informer(&limited))).collect();
+        for informer in &informers {
+            wait_until("everything is there", || informer.store().len() == 41);
+        }
+    });
+}
+
+#[test]
+#[ignore = "needs a kube-apiserver: tests/real/run"]
+fn watches_end_when_the_server_wants_and_informers_do_not_mind() {
+    let cluster = Cluster::with(&["--min-request-timeout=2"]);
+    let client = cluster.client();
+    let version = put(&client, "a", "1");
+    // Nothing is said about time: from two to four seconds, says the server.
+    let options =
+        ListOptions::new().resource_version(version).labels(labels::parse("test").unwrap());
+    let start = Instant::now();
+    let watch = maps(&client).watch(&options).unwrap();
+    let events: Vec<WatchEvent<ConfigMap>> = watch.map(|event| event.unwrap()).collect();
+    assert!(start.elapsed() >= Duration::from_secs(2), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    assert!(events.iter().all(|event| matches!(event, WatchEvent::Bookmark(_))), "{events:?}");
+    let informer = started(informer(&client));
+    let version = put(&client, "a", "2");
+    informer.wait_for_resource_version(&version, LIMIT).unwrap();
+    assert_eq!(informer.status().lists, 1);
 }

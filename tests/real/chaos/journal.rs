@@ -5,18 +5,22 @@ use std::{collections::HashMap, sync::Arc};
 use kinformer::{DynamicObject, Event, Object, ObjectKey};
 use parking_lot::Mutex;
 
+/// More than this of what is wrong helps nobody.
+const ENOUGH: usize = 20;
+
 #[derive(Clone)]
 pub(crate) struct Journal(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
     name: String,
-    /// What is alive, with its newest resource version.
-    alive: HashMap<ObjectKey, u64>,
+    /// What is alive, as it was last told.
+    alive: HashMap<ObjectKey, Object>,
     /// The newest resource version of what is not.
     gone: HashMap<ObjectKey, u64>,
     wrong: Vec<String>,
     told: u64,
+    resynced: u64,
 }
 
 impl Journal {
@@ -28,13 +32,19 @@ impl Journal {
         self.0.lock().take(event);
     }
 
+    /// How many changes were told.
     pub(crate) fn told(&self) -> u64 {
         self.0.lock().told
     }
 
-    /// Whether what is alive is exactly this, by its newest resource version.
-    pub(crate) fn agrees_with(&self, expected: &HashMap<ObjectKey, u64>) -> bool {
-        self.0.lock().alive == *expected
+    /// How often an object was told again that had not changed.
+    pub(crate) fn resynced(&self) -> u64 {
+        self.0.lock().resynced
+    }
+
+    /// What is alive, as it was last told.
+    pub(crate) fn alive(&self) -> Vec<Object> {
+        self.0.lock().alive.values().cloned().collect()
     }
 
     pub(crate) fn wrong(&self) -> Vec<String> {
@@ -44,10 +54,9 @@ impl Journal {
 
 impl State {
     fn take(&mut self, event: &Event<DynamicObject>) {
-        self.told += 1;
         let key = event.key().clone();
-        let known = self.alive.get(&key).copied();
-        let text = match (event, known) {
+        let known = self.alive.get(&key).map(version);
+        let problem = match (event, known) {
             (Event::Added { .. }, Some(_)) => "added twice",
             (Event::Updated { .. }, None) => "updated before it was added",
             (Event::Deleted(_), None) => "deleted without being there",
@@ -56,8 +65,12 @@ impl State {
             }
             _ => "",
         };
-        if !text.is_empty() {
-            self.wrong.push(format!("{}: {key} was {text}: {event}", self.name));
+        if !problem.is_empty() {
+            self.is_wrong(format!("{key} was {problem}: {event}"));
+        }
+        match event {
+            Event::Updated { old, new } if version(old) == version(new) => self.resynced += 1,
+            _ => self.told += 1,
         }
         match event {
             Event::Deleted(deleted) => {
@@ -69,11 +82,16 @@ impl State {
                 let Some(object) = event.object() else { return };
                 let before = known.or_else(|| self.gone.get(&key).copied()).unwrap_or_default();
                 if version(object) < before {
-                    let name = &self.name;
-                    self.wrong.push(format!("{name}: {key} went back from {before}: {event}"));
+                    self.is_wrong(format!("{key} went back from {before}: {event}"));
                 }
-                self.alive.insert(key, version(object));
+                self.alive.insert(key, object.clone());
             }
+        }
+    }
+
+    fn is_wrong(&mut self, what: String) {
+        if self.wrong.len() < ENOUGH {
+            self.wrong.push(format!("{}: {what}", self.name));
         }
     }
 }

@@ -2,20 +2,22 @@
 
 use std::{
     io::{self, ErrorKind, Read, Write},
-    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
+    sync::Arc,
     thread::{JoinHandle, spawn},
     time::Duration,
 };
 
-use kinformer::StopToken;
+use kinformer::{Client, StopToken};
 use parking_lot::Mutex;
-use socket2::SockRef;
+use socket2::{Domain, SockRef, Socket, Type};
 
-/// What becomes of the connections that are open when it is said.
+/// The address that a client talks to.
+pub(crate) fn server_of(client: &Client) -> String {
+    client.config().server().trim_start_matches("https://").trim_end_matches('/').to_owned()
+}
+
+/// What becomes of connections.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Spoil {
     /// Everything passes.
@@ -35,14 +37,21 @@ pub(crate) enum Spoil {
 pub(crate) struct Proxy {
     pub(crate) address: SocketAddr,
     shared: Arc<Shared>,
-    accepting: Option<JoinHandle<()>>,
+    accepting: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Shared {
     server: String,
     stop: StopToken,
-    refusing: AtomicBool,
-    links: Mutex<Vec<Arc<Link>>>,
+    /// Bound for good, so that the port stays; whether it listens is another matter.
+    listener: Socket,
+    state: Mutex<State>,
+}
+
+struct State {
+    links: Vec<Arc<Link>>,
+    /// What becomes of new connections.
+    spoil_new: Spoil,
 }
 
 /// One connection through the proxy.
@@ -54,75 +63,78 @@ struct Link {
 
 impl Proxy {
     pub(crate) fn start(server: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared {
-            server: server.to_owned(),
-            stop: StopToken::new(),
-            refusing: AtomicBool::new(false),
-            links: Mutex::default(),
-        });
-        let accepting = {
-            let shared = shared.clone();
-            Some(spawn(move || shared.accept(&listener)))
-        };
-        Self { address, shared, accepting }
+        // Only a port that was asked for stays when a socket ceases to listen.
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = free.local_addr().unwrap();
+        drop(free);
+        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        listener.set_reuse_address(true).unwrap();
+        listener.bind(&address.into()).unwrap();
+        let state = Mutex::new(State { links: Vec::new(), spoil_new: Spoil::None });
+        let server = server.to_owned();
+        let shared = Arc::new(Shared { server, stop: StopToken::new(), listener, state });
+        let proxy = Self { address, shared, accepting: Mutex::default() };
+        proxy.listen();
+        proxy
     }
 
-    /// Spoils the connections that are open; those to come are not affected.
+    /// Spoils the connections that are open.
     pub(crate) fn spoil(&self, spoil: Spoil) {
-        for link in &*self.shared.links.lock() {
+        for link in &self.shared.state.lock().links {
             link.spoil(spoil);
         }
     }
 
-    /// Whether connections are closed as soon as they are made.
-    pub(crate) fn refuse(&self, refusing: bool) {
-        self.shared.refusing.store(refusing, Ordering::SeqCst);
+    /// Spoils the connections that are made from now on.
+    pub(crate) fn spoil_new(&self, spoil: Spoil) {
+        self.shared.state.lock().spoil_new = spoil;
+    }
+
+    /// From now on nobody listens.
+    pub(crate) fn refuse(&self) {
+        // On Linux this ends listening and the call that waits for a connection.
+        let _ = self.shared.listener.shutdown(Shutdown::Read);
+        if let Some(accepting) = self.accepting.lock().take() {
+            accepting.join().unwrap();
+        }
+    }
+
+    /// Connections are accepted.
+    pub(crate) fn listen(&self) {
+        self.shared.listener.listen(128).unwrap();
+        let shared = self.shared.clone();
+        *self.accepting.lock() = Some(spawn(move || shared.accept()));
     }
 }
 
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.stop.stop();
+        self.refuse();
         self.spoil(Spoil::Reset);
-        let _ = TcpStream::connect(self.address);
-        if let Some(accepting) = self.accepting.take() {
-            let _ = accepting.join();
-        }
     }
 }
 
 impl Shared {
-    fn accept(self: &Arc<Self>, listener: &TcpListener) {
-        let mut pumps: Vec<JoinHandle<()>> = Vec::new();
-        for client in listener.incoming() {
-            if self.stop.is_stopped() {
-                break;
-            }
-            let Ok(client) = client else { continue };
-            if self.refusing.load(Ordering::SeqCst) {
-                reset(&client);
-                continue;
-            }
-            let Ok(server) = TcpStream::connect(&self.server) else {
-                reset(&client);
-                continue;
-            };
-            let link = Arc::new(Link { spoil: Mutex::new(Spoil::None), client, server });
-            self.links.lock().push(link.clone());
-            pumps.retain(|pump| !pump.is_finished());
+    fn accept(self: &Arc<Self>) {
+        while let Ok((client, _)) = self.listener.accept() {
+            let client = TcpStream::from(client);
+            // The server may be away.
+            let Ok(server) = TcpStream::connect(&self.server) else { continue };
+            let mut state = self.state.lock();
+            let spoil = Mutex::new(state.spoil_new);
+            let link = Arc::new(Link { spoil, client, server });
+            state.links.push(link.clone());
+            drop(state);
             for upwards in [true, false] {
                 let (shared, link) = (self.clone(), link.clone());
-                pumps.push(spawn(move || {
+                // They end with their connection.
+                drop(spawn(move || {
                     let _ = link.pump(upwards, &shared.stop);
                     link.close();
-                    shared.links.lock().retain(|other| !Arc::ptr_eq(other, &link));
+                    shared.state.lock().links.retain(|other| !Arc::ptr_eq(other, &link));
                 }));
             }
-        }
-        for pump in pumps {
-            let _ = pump.join();
         }
     }
 }
@@ -131,13 +143,19 @@ impl Link {
     fn spoil(&self, spoil: Spoil) {
         *self.spoil.lock() = spoil;
         if spoil == Spoil::Reset {
-            reset(&self.client);
             self.close();
         }
     }
 
+    /// Ends both pumps. The client sees an end, or a reset when the last of them lets go.
     fn close(&self) {
-        let _ = self.client.shutdown(Shutdown::Both);
+        let is_reset = *self.spoil.lock() == Spoil::Reset;
+        if is_reset {
+            let _ = SockRef::from(&self.client).set_linger(Some(Duration::ZERO));
+        }
+        // The end of reading sends nothing.
+        let how = if is_reset { Shutdown::Read } else { Shutdown::Both };
+        let _ = self.client.shutdown(how);
         let _ = self.server.shutdown(Shutdown::Both);
     }
 
@@ -148,7 +166,7 @@ impl Link {
         let mut buffer = vec![0; 64 * 1024];
         loop {
             let read = match from.read(&mut buffer) {
-                Ok(0) => return to.shutdown(Shutdown::Write),
+                Ok(0) => return Ok(()),
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
@@ -180,9 +198,4 @@ impl Link {
             }
         }
     }
-}
-
-fn reset(stream: &TcpStream) {
-    let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
-    let _ = stream.shutdown(Shutdown::Both);
 }

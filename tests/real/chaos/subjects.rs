@@ -1,36 +1,58 @@
 //! The informers that are made to suffer, each with a handler that checks what it is told.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
 };
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
 use kinformer::{
-    ApiResource, Backoff, Client, DynamicObject, ListOptions, ListWatch, Object, ObjectKey,
-    SharedInformer, SharedInformerBuilder, StopToken, cache::Indexers, labels,
+    ApiResource, Backoff, Client, DynamicObject, InformerStatus, ListOptions, ListWatch,
+    NamespaceSet, Object, Selection, SharedInformer, SharedInformerBuilder, SharedInformerFactory,
+    StopToken, cache::Indexers, labels,
 };
 use serde_json::Value;
 
 use super::{
-    dice::Dice,
     journal::{Journal, version},
-    writers::{NAMESPACES, object},
+    writers::NAMESPACES,
 };
 
+/// How long a watch is silent before it is looked at.
+pub(crate) const SILENCE: Duration = Duration::from_secs(3);
+
+/// The object that every informer of its kind is about.
+pub(crate) const MARKER: &str = "marker";
+
+pub(crate) struct Subjects {
+    pub(crate) all: Vec<Subject>,
+    /// Of the one that follows a set of namespaces.
+    pub(crate) namespaces: NamespaceSet,
+    /// Some of them are its.
+    pub(crate) factory: SharedInformerFactory,
+}
+
 pub(crate) struct Subject {
+    pub(crate) name: &'static str,
     pub(crate) informer: SharedInformer<DynamicObject>,
-    journal: Journal,
-    which: Which,
+    pub(crate) journal: Journal,
+    pub(crate) which: Which,
 }
 
 /// Which objects an informer is of.
 #[derive(Clone)]
-struct Which {
-    resource: ApiResource,
-    namespace: Option<&'static str>,
+pub(crate) struct Which {
+    pub(crate) resource: ApiResource,
+    namespaces: Namespaces,
     labels: &'static str,
     metadata: bool,
+}
+
+#[derive(Clone)]
+enum Namespaces {
+    All,
+    One(&'static str),
+    Several(NamespaceSet),
 }
 
 pub(crate) fn resources() -> [ApiResource; 3] {
@@ -41,124 +63,175 @@ pub(crate) fn resources() -> [ApiResource; 3] {
     ]
 }
 
-impl Subject {
-    /// A typed one, a dynamic one, one of metadata, filtered ones, one of a namespace, paged ones.
-    pub(crate) fn all(client: &Client) -> Vec<Self> {
+impl Subjects {
+    /// Typed, dynamic, of metadata, filtered, of one namespace, of several, in pages, with resyncs.
+    pub(crate) fn new(client: &Client) -> Self {
         let [maps, secrets, deployments] = resources();
-        let which = |resource: &ApiResource| Which {
+        let of = |resource: &ApiResource| Which {
             resource: resource.clone(),
-            namespace: None,
+            namespaces: Namespaces::All,
             labels: "",
             metadata: false,
         };
+        let several = NamespaceSet::new(NAMESPACES).unwrap();
+        let factory = SharedInformerFactory::builder(client.clone())
+            .backoff(soon())
+            .watch_silence(SILENCE)
+            .resync(Duration::from_secs(2))
+            .build();
         let typed = ListWatch::<ConfigMap>::from_client(client, None);
-        let typed = soon(SharedInformer::builder(typed)).indexers(Indexers::new().with(
-            "pick",
-            |object: &Object<ConfigMap>| {
-                object.labels().get("pick").into_iter().map(Into::into).collect()
-            },
-        ));
-        vec![
-            Self::new("typed", which(&maps), typed.build().unwrap().cast()),
-            Self::of("dynamic", which(&secrets), client, true),
-            Self::of("in pages", which(&secrets), client, false),
-            Self::of("metadata", Which { metadata: true, ..which(&deployments) }, client, true),
-            Self::of("filtered", Which { labels: "pick=yes", ..which(&maps) }, client, true),
-            Self::of(
-                "filtered in pages",
-                Which { labels: "pick=yes", ..which(&deployments) },
-                client,
-                false,
-            ),
-            Self::of(
-                "namespace",
-                Which { namespace: Some(NAMESPACES[0]), ..which(&maps) },
-                client,
-                true,
-            ),
-        ]
+        let typed = SharedInformer::builder(typed)
+            .backoff(soon())
+            .watch_silence(SILENCE)
+            .build()
+            .unwrap()
+            .cast();
+        let in_several = Which { namespaces: Namespaces::Several(several.clone()), ..of(&maps) };
+        let selection = Selection::new().namespaces(&several);
+        let of_several = factory.informer_of(&maps, &selection);
+        let resynced = factory.informer::<Deployment>().cast();
+        let metadata = Which { metadata: true, ..of(&deployments) };
+        let picked_maps = Which { labels: "pick=yes", ..of(&maps) };
+        let picked = Which { labels: "pick=yes", ..of(&deployments) };
+        let in_one = Which { namespaces: Namespaces::One(NAMESPACES[0]), ..of(&maps) };
+        let made = |name, which: Which, streamed| {
+            let informer = which.informer(client, streamed);
+            Subject::new(name, which, informer)
+        };
+        let all = vec![
+            Subject::new("typed", of(&maps), typed),
+            made("dynamic", of(&secrets), true),
+            made("in pages", of(&secrets), false),
+            made("metadata", metadata, true),
+            made("filtered", picked_maps, true),
+            made("filtered in pages", picked, false),
+            made("of a namespace", in_one, true),
+            Subject::new("of namespaces", in_several, of_several),
+            Subject::new("of a factory", of(&deployments), resynced),
+        ];
+        Self { all, namespaces: several, factory }
     }
 
-    fn of(name: &str, which: Which, client: &Client, streamed: bool) -> Self {
-        let informer = which.informer(client, streamed);
-        Self::new(name, which, informer)
+    pub(crate) fn start(&self, limit: Duration) {
+        self.factory.start().unwrap();
+        for subject in &self.all {
+            subject.informer.start().unwrap();
+        }
+        for subject in &self.all {
+            subject.informer.wait_for_sync(limit).unwrap();
+        }
     }
+}
 
-    fn new(name: &str, which: Which, informer: SharedInformer<DynamicObject>) -> Self {
+impl Subject {
+    fn new(name: &'static str, which: Which, informer: SharedInformer<DynamicObject>) -> Self {
         let journal = Journal::new(name);
         let taking = journal.clone();
+        let pick =
+            |object: &Object| object.labels().get("pick").into_iter().map(Into::into).collect();
+        informer.add_indexers(Indexers::new().with("pick", pick)).unwrap();
         informer.on_event(move |event| taking.take(&event)).unwrap();
-        Self { informer, journal, which }
+        Self { name, informer, journal, which }
     }
 
-    pub(crate) fn told(&self) -> u64 {
-        self.journal.told()
+    /// The resource version of the marker in the store.
+    pub(crate) fn marker(&self) -> u64 {
+        let key = format!("{}/{MARKER}", NAMESPACES[0]);
+        self.informer.lister().get(&key).map_or(0, |object| version(&object))
     }
 
-    pub(crate) fn wrong(&self) -> Vec<String> {
-        self.journal.wrong()
-    }
-
-    /// Waits until the store has what is written now.
-    pub(crate) fn catch_up(&self, direct: &Client, limit: Duration, after: &str) {
-        let api = direct.dynamic(&self.which.resource).namespace(NAMESPACES[0]);
-        let marker = object(&self.which.resource, "marker", "");
-        let start = Instant::now();
-        let made = loop {
-            match api.field_manager("chaos").force().apply("marker", &marker) {
-                Ok(made) => break made,
-                Err(error) => assert!(start.elapsed() < limit, "after {after}: {error}"),
-            }
-            let _ = StopToken::new().wait_timeout(Duration::from_millis(20));
-        };
-        let caught_up = self.informer.wait_for_resource_version(made.resource_version(), limit);
+    /// Since when the status says that all is well.
+    pub(crate) fn claims_to_be_well(&self, now: Instant) -> Option<Instant> {
         let status = self.informer.status();
-        caught_up.unwrap_or_else(|error| panic!("after {after}: {error}\n{status:?}"));
+        let InformerStatus { has_synced: true, last_error: None, queued: 0, .. } = status else {
+            return None;
+        };
+        now.checked_sub(status.watch_age?)
+    }
+
+    /// What an index finds is what it is about, at any time.
+    pub(crate) fn index_is_right(&self) -> bool {
+        let picked = self.informer.indexer().by_index("pick", "yes").unwrap();
+        picked.iter().all(|object| object.labels().get("pick").as_deref() == Some("yes"))
     }
 
     /// Waits until the store, its indices and what was told are as the server is.
     pub(crate) fn settle(&self, direct: &Client, limit: Duration) {
         let start = Instant::now();
         loop {
-            let listed = self.which.list(direct);
-            let expected: HashMap<ObjectKey, u64> =
-                listed.iter().map(|object| (object.key().clone(), version(object))).collect();
-            let told = self.journal.agrees_with(&expected);
-            if bodies(&listed) == bodies(&self.informer.store().list()) && told {
+            let listed = bodies(&self.which.list(direct));
+            let stored = bodies(&self.informer.store().list());
+            let told = bodies(&self.journal.alive());
+            if listed == stored && listed == told {
                 break;
             }
-            let status = self.informer.status();
-            assert!(start.elapsed() < limit, "told: {told}, {status:?}");
+            let unlike = |other: &BTreeMap<String, Value>| {
+                let keys: BTreeSet<_> = listed.keys().chain(other.keys()).collect();
+                keys.into_iter()
+                    .filter(|key| listed.get(*key) != other.get(*key))
+                    .cloned()
+                    .collect::<Vec<_>>()
+            };
+            let (stored, told) = (unlike(&stored), unlike(&told));
+            let (name, status) = (self.name, self.informer.status());
+            assert!(
+                start.elapsed() < limit,
+                "{name}: unlike the server, in the store {stored:?}, as told {told:?}; {status:?}"
+            );
             let _ = StopToken::new().wait_timeout(Duration::from_millis(100));
         }
+        self.check_indices();
+    }
+
+    /// Each index has what it would have if it was made now.
+    fn check_indices(&self) {
         let indexer = self.informer.indexer();
-        for value in indexer.list_index_func_values("pick") {
-            let mut indexed: Vec<_> = indexer.index_keys("pick", &value).unwrap();
-            indexed.sort();
-            let selector = labels::parse(&format!("pick={value}")).unwrap();
-            let mut found: Vec<_> = self
-                .informer
-                .lister()
-                .list(&selector)
-                .iter()
-                .map(|object| object.key().clone())
-                .collect();
-            found.sort();
-            assert_eq!(indexed, found, "index of {value}");
+        let mut made: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for object in indexer.list() {
+            if let Some(pick) = object.labels().get("pick") {
+                made.entry(pick.into_owned()).or_default().insert(object.key().to_string());
+            }
         }
+        let values = indexer.list_index_func_values("pick");
+        let kept: BTreeMap<_, BTreeSet<_>> = values
+            .into_iter()
+            .map(|value| {
+                let keys = indexer.index_keys("pick", &value).unwrap();
+                (value, keys.iter().map(ToString::to_string).collect())
+            })
+            .collect();
+        assert_eq!(kept, made, "{}: the index", self.name);
     }
 }
 
 impl Which {
-    fn informer(&self, client: &Client, streamed: bool) -> SharedInformer<DynamicObject> {
+    pub(crate) fn informer(
+        &self,
+        client: &Client,
+        streamed: bool,
+    ) -> SharedInformer<DynamicObject> {
         let labels = labels::parse(self.labels).unwrap();
         let tweak = move |options: &mut ListOptions| options.labels = labels.clone();
         if self.metadata {
             let source = ListWatch::from_api(client.metadata_for(&self.resource)).tweak(tweak);
             return build(SharedInformer::builder(source), streamed);
         }
-        let source = ListWatch::of_resource(client, &self.resource, self.namespace).tweak(tweak);
+        let namespace = match &self.namespaces {
+            Namespaces::One(namespace) => Some(*namespace),
+            Namespaces::All | Namespaces::Several(_) => None,
+        };
+        let source = ListWatch::of_resource(client, &self.resource, namespace).tweak(tweak);
         build(SharedInformer::<DynamicObject>::builder(source), streamed)
+    }
+
+    /// The same for a factory; one of metadata is of whole objects there.
+    pub(crate) fn selection(&self) -> Selection {
+        let selection = Selection::new().labels(labels::parse(self.labels).unwrap());
+        match &self.namespaces {
+            Namespaces::All => selection,
+            Namespaces::One(namespace) => selection.namespace(*namespace),
+            Namespaces::Several(set) => selection.namespaces(set),
+        }
     }
 
     fn list(&self, client: &Client) -> Vec<Object<DynamicObject>> {
@@ -168,33 +241,13 @@ impl Which {
             return list.items.iter().map(Object::cast).collect();
         }
         let api = client.dynamic(&self.resource);
-        let api = match self.namespace {
-            Some(namespace) => api.namespace(namespace),
-            None => api,
-        };
-        api.list(&options).unwrap().items
+        let list = |namespace: &str| api.namespace(namespace).list(&options).unwrap().items;
+        match &self.namespaces {
+            Namespaces::All => api.list(&options).unwrap().items,
+            Namespaces::One(namespace) => list(namespace),
+            Namespaces::Several(set) => set.names().iter().flat_map(|name| list(name)).collect(),
+        }
     }
-}
-
-/// Adds a handler to a running informer, or starts another informer, and ends it after a while.
-pub(crate) fn churn(subjects: &[Subject], client: &Client, dice: &mut Dice, stop: &StopToken) {
-    let subject = &subjects[dice.roll(subjects.len() as u64) as usize];
-    let journal = Journal::new("late");
-    let taking = journal.clone();
-    let pause = Duration::from_millis(dice.roll(700));
-    if dice.roll(2) == 0 {
-        let registration = subject.informer.on_event(move |event| taking.take(&event)).unwrap();
-        let _ = stop.wait_timeout(pause);
-        registration.remove();
-    } else {
-        let informer = subject.which.informer(client, dice.roll(2) == 0);
-        informer.on_event(move |event| taking.take(&event)).unwrap();
-        informer.start().unwrap();
-        let _ = stop.wait_timeout(pause);
-        informer.stop();
-    }
-    let wrong = journal.wrong();
-    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 fn build<K: 'static>(
@@ -202,15 +255,15 @@ fn build<K: 'static>(
     streamed: bool,
 ) -> SharedInformer<DynamicObject> {
     let builder = if streamed { builder } else { builder.streamed_lists(false).page_size(10) };
-    soon(builder).build().unwrap().cast()
+    builder.backoff(soon()).watch_silence(SILENCE).build().unwrap().cast()
 }
 
-/// Tries again soon, and notices soon that nobody is there.
-fn soon<K: 'static>(builder: SharedInformerBuilder<K>) -> SharedInformerBuilder<K> {
+/// Tries again soon.
+pub(crate) fn soon() -> Backoff {
     let mut backoff = Backoff::default();
     backoff.initial = Duration::from_millis(50);
     backoff.cap = Duration::from_secs(1);
-    builder.backoff(backoff).watch_silence(Duration::from_secs(3))
+    backoff
 }
 
 /// By key, without what informers leave out.

@@ -1,63 +1,56 @@
 //! Threads that create, change, relabel, delete and create again, each with names of its own.
 
 use std::{
+    collections::HashSet,
     sync::atomic::{AtomicU64, Ordering},
     thread::Scope,
     time::Duration,
 };
 
-use kinformer::{ApiResource, Client, Patch, StopToken};
+use kinformer::{Api, ApiResource, Client, DynamicObject, Patch, Result, StopToken};
 use serde_json::{Value, json};
 
 use super::dice::Dice;
 
+pub(crate) const NAMESPACES: [&str; 3] = ["chaos-a", "chaos-b", "chaos-c"];
+
 const NAMES: u64 = 25;
 
+#[derive(Default)]
 pub(crate) struct Writers {
     pub(crate) changes: AtomicU64,
     pub(crate) failures: AtomicU64,
 }
 
-impl Writers {
-    pub(crate) fn new() -> Self {
-        Self { changes: AtomicU64::new(0), failures: AtomicU64::new(0) }
-    }
+struct Writer {
+    number: usize,
+    api: Api<DynamicObject>,
+    resource: ApiResource,
+    dice: Dice,
+    /// What there is: nobody else writes these names. Wrong if an answer was lost.
+    alive: HashSet<String>,
+    stamp: u64,
+}
 
+impl Writers {
     /// Starts a thread that goes on until it is stopped.
     pub(crate) fn spawn<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
-        client: &'scope Client,
+        client: &Client,
         (number, resource): (usize, ApiResource),
         stop: &'scope StopToken,
-        mut dice: Dice,
+        dice: Dice,
     ) {
+        let api = client.dynamic(&resource).namespace(NAMESPACES[number % NAMESPACES.len()]);
+        let api = api.field_manager("chaos").force();
+        let mut writer = Writer { number, api, resource, dice, alive: HashSet::new(), stamp: 0 };
         scope.spawn(move || {
-            let api = client.dynamic(&resource).namespace(NAMESPACES[number % NAMESPACES.len()]);
-            let mut stamp = 0_u64;
             while !stop.is_stopped() {
-                stamp += 1;
-                let name = format!("w{number}-{}", dice.roll(NAMES));
-                let stamp = format!("{number}-{stamp}");
-                let done = match dice.roll(10) {
-                    0 | 1 => api.delete(&name).map(drop),
-                    2 | 3 => {
-                        let pick = ["yes", "no"][dice.roll(2) as usize];
-                        let patch = json!({"metadata": {"labels": {"pick": pick}}});
-                        api.patch(&name, &Patch::Merge(patch)).map(drop)
-                    }
-                    4 if resource.kind() == "Deployment" => {
-                        let patch = json!({"status": {"observedGeneration": dice.roll(1000)}});
-                        api.status().patch(&name, &Patch::Merge(patch)).map(drop)
-                    }
-                    _ => {
-                        let object = object(&resource, &name, &stamp);
-                        api.field_manager("chaos").force().apply(&name, &object).map(drop)
-                    }
-                };
-                match done {
+                match writer.change() {
                     Ok(()) => drop(self.changes.fetch_add(1, Ordering::Relaxed)),
-                    Err(error) if error.is_not_found() => {}
+                    // The answer to what made it so was lost.
+                    Err(error) if error.is_not_found() || error.is_already_exists() => {}
                     // The server is away: that is somebody else's fault.
                     Err(_) => {
                         self.failures.fetch_add(1, Ordering::Relaxed);
@@ -69,7 +62,43 @@ impl Writers {
     }
 }
 
-pub(crate) const NAMESPACES: [&str; 3] = ["chaos-a", "chaos-b", "chaos-c"];
+impl Writer {
+    fn change(&mut self) -> Result<()> {
+        self.stamp += 1;
+        let stamp = format!("{}-{}", self.number, self.stamp);
+        let name = format!("w{}-{}", self.number, self.dice.roll(NAMES));
+        if !self.alive.contains(&name) {
+            // What is asked for and refused may have been done all the same.
+            self.alive.insert(name.clone());
+            return self.api.create(&object(&self.resource, &name, &stamp)).map(drop);
+        }
+        match self.dice.roll(20) {
+            0..=2 => {
+                self.alive.remove(&name);
+                self.api.delete(&name).map(drop)
+            }
+            3..=6 => {
+                let pick = ["yes", "no"][self.dice.roll(2) as usize];
+                let labels = json!({"pick": pick, "stamp": stamp});
+                self.patch(&self.api, &name, &json!({"metadata": {"labels": labels}}))
+            }
+            7..=10 if self.resource.kind() == "Deployment" => {
+                let status = json!({"status": {"observedGeneration": self.stamp}});
+                self.patch(&self.api.status(), &name, &status)
+            }
+            7 => self.api.apply(&name, &object(&self.resource, &name, &stamp)).map(drop),
+            8..=12 => self.api.replace(&name, &object(&self.resource, &name, &stamp)).map(drop),
+            _ => {
+                let annotations = json!({"metadata": {"annotations": {"stamp": stamp}}});
+                self.patch(&self.api, &name, &annotations)
+            }
+        }
+    }
+
+    fn patch(&self, api: &Api<DynamicObject>, name: &str, patch: &Value) -> Result<()> {
+        api.patch(name, &Patch::Merge(patch)).map(drop)
+    }
+}
 
 /// One with a stamp that nothing else has.
 pub(crate) fn object(resource: &ApiResource, name: &str, stamp: &str) -> Value {
