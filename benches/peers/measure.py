@@ -1,0 +1,294 @@
+"""Runs the contenders by turns, and prints what they cost: see `run`.
+
+    measure.py PROGRAMS SERVER FOLDER PODS ROUNDS
+
+PROGRAMS has the contenders and `load`; SERVER is tests/real/controlplane/server; FOLDER is that of a server
+without pods. CPU is user and system time of the whole process, as the kernel's clock of it says.
+"""
+
+import os, select, signal, statistics, subprocess, sys, time
+
+programs, server, folder, pods, rounds = *sys.argv[1:4], *map(int, sys.argv[4:6])
+here = os.path.dirname(os.path.abspath(__file__))
+kubeconfig = f"{folder}/kubeconfig"
+quick = pods < 10_000
+LIMIT = 900
+
+# What was measured, by name and contender: one figure a round.
+figures = {}
+
+
+def note(name, contender, value):
+    print(f"{name} {contender} {value:.3f}", file=sys.stderr, flush=True)
+    figures.setdefault((name, contender), []).append(value)
+
+
+class Contender:
+    """A running program, and what it has cost so far."""
+
+    def __init__(self, program, *mode, config=kubeconfig):
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(
+            [f"{programs}/{program}", *mode],
+            env={**os.environ, "KUBECONFIG": config},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def line(self, word):
+        """Waits for a line that begins with a word, and gives the rest of it."""
+        ready, _, _ = select.select([self.process.stdout], [], [], LIMIT)
+        line = self.process.stdout.readline() if ready else ""
+        assert line.startswith(word), f"{self.process.args} said {line!r} and not {word!r}"
+        return line[len(word):].strip()
+
+    def wall(self):
+        return time.monotonic() - self.started
+
+    def cpu(self):
+        # What clock_getcpuclockid(3) gives: threads that have ended count too.
+        return time.clock_gettime(~self.process.pid << 3 | 2)
+
+    def memory(self, field):
+        """VmRSS or VmHWM, in MB."""
+        with open(f"/proc/{self.process.pid}/status") as file:
+            line = next(line for line in file if line.startswith(field + ":"))
+        return int(line.split()[1]) / 1000
+
+    def forget_peak(self):
+        with open(f"/proc/{self.process.pid}/clear_refs", "w") as file:
+            file.write("5")
+
+    def ask(self, question, answer):
+        self.process.stdin.write(question + "\n")
+        return self.line(answer)
+
+    def events(self):
+        return int(self.ask("count", "events"))
+
+    def wait_for_events(self, count):
+        start = time.monotonic()
+        while (seen := self.events()) < count:
+            assert time.monotonic() - start < LIMIT, f"{self.process.args}: {seen} of {count} events"
+            time.sleep(0.05)
+
+    def settle(self):
+        """Until it has done next to nothing for a while."""
+        used, since = self.cpu(), time.monotonic()
+        while time.monotonic() - since < (0.5 if quick else 2):
+            time.sleep(0.1)
+            if self.cpu() > used + 0.005:
+                used, since = self.cpu(), time.monotonic()
+
+
+def load(*arguments):
+    environment = {**os.environ, "KUBECONFIG": kubeconfig}
+    subprocess.run([f"{programs}/load", *map(str, arguments)], check=True, env=environment)
+
+
+stamp = iter(range(1_000_000_000))
+
+
+def touch_all():
+    load("touch", 0, pods, next(stamp))
+    # Or etcd is full before the end.
+    subprocess.run([server, "compact", folder], check=True)
+
+
+def sync(program, mode, name):
+    """The first sync, then a change of every pod."""
+    with Contender(program, mode) as it:
+        assert int(it.line("synced")) == pods
+        note("wall", name, it.wall())
+        note("cpu", name, it.cpu())
+        it.settle()
+        note("rss", name, it.memory("VmRSS"))
+        note("peak", name, it.memory("VmHWM"))
+        if program == "client-go":
+            note("heap", name, int(it.ask("heap", "heap")) / 1e6)
+        before, seen = it.cpu(), it.events()
+        touch_all()
+        it.wait_for_events(seen + pods * (10 if mode == "handlers10" else 1))
+        note("event_ms", name, (it.cpu() - before) * 1000 / pods)
+
+
+def grow(before, count):
+    """Lets the server have so many pods, and notes what a sync costs then."""
+    load("create", before, count)
+    for _ in range(max(rounds - 2, 2)):
+        with Contender("kinformer", "sync") as it:
+            assert int(it.line("synced")) == count
+            note(f"scale_cpu_{count}", "kinformer", it.cpu())
+            it.settle()
+            note(f"scale_rss_{count}", "kinformer", it.memory("VmRSS"))
+
+
+def restart():
+    """Starts the server again; its port may be somebody else's for a moment."""
+    for _ in range(10):
+        if subprocess.run([server, "start", folder]).returncode == 0:
+            return
+        time.sleep(2)
+    sys.exit("the server does not start again")
+
+
+def relist(rounds_of_changes):
+    """A relist, with changes that were missed, and then change upon change."""
+    with Contender("kinformer", "sync") as it:
+        it.line("synced")
+        it.settle()
+        steady = it.memory("VmRSS")
+        it.forget_peak()
+        it.process.send_signal(signal.SIGSTOP)
+        touch_all()
+        subprocess.run([server, "kill", folder], check=True)
+        restart()
+        seen = pods
+        it.process.send_signal(signal.SIGCONT)
+        it.wait_for_events(seen + pods)
+        it.settle()
+        note("relist_peak", "kinformer", it.memory("VmHWM") / steady)
+        for _ in range(rounds_of_changes):
+            seen = it.events()
+            touch_all()
+            it.wait_for_events(seen + pods)
+        it.settle()
+        note("churn_rss", "kinformer", it.memory("VmRSS") / steady)
+
+
+def startup(program):
+    with Contender(program, "first", "startup") as it:
+        it.line("first")
+        note("startup_ms", program, it.wall() * 1000)
+
+
+def idle():
+    sizes = []
+    for informers in (10, *[60] * (4 if rounds > 2 else 2)):
+        with Contender("kinformer", "idle", str(informers)) as it:
+            it.line("synced")
+            it.settle()
+            sizes.append(it.memory("VmRSS"))
+            it.process.stdin.close()
+            stopped = float(it.line("stopped"))
+            if informers == 60:
+                note("stop60_ms", "kinformer", stopped)
+                note("idle_mb", "kinformer", (sizes[-1] - sizes[0]) / 50)
+
+
+def replay(program, mode, port, times, name):
+    config = f"{folder}/kubeconfig-replay"
+    with open(config, "w") as file:
+        file.write(f"""apiVersion: v1
+kind: Config
+current-context: replay
+contexts: [{{name: replay, context: {{cluster: replay, user: nobody}}}}]
+clusters: [{{name: replay, cluster: {{server: "http://127.0.0.1:{port}"}}}}]
+users: [{{name: nobody, user: {{}}}}]
+""")
+    with Contender(program, mode, config=config) as it:
+        it.line("synced")
+        it.wait_for_events(pods * (times + 1))
+        note("replay_cpu", name, it.cpu())
+
+
+def median(name, contender):
+    return statistics.median(figures[name, contender])
+
+
+def main():
+    contenders = [("kinformer", "sync", "kinformer"), ("kinformer", "typed", "kinformer typed"),
+                  ("kinformer", "keep", "kinformer keep"), ("client-go", "sync", "client-go"),
+                  ("kube-rs", "sync", "kube-rs"), ("kube-rs", "streaming", "kube-rs streaming"),
+                  ("kinformer", "handlers10", "kinformer 10"), ("client-go", "handlers10", "client-go 10")]
+    load("map", "startup")
+    sizes = [0, pods // 2, pods] if quick else [0, pods // 10, pods, pods * 5]
+    grow(0, 0)
+    grow(0, sizes[1])
+    grow(*sizes[1:3])
+    for number in range(rounds):
+        print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
+        for contender in contenders:
+            sync(*contender)
+        for _ in range(4):
+            for program in ("kinformer", "client-go", "kube-rs"):
+                startup(program)
+        idle()
+    relist(3 if quick else 10)
+
+    recorded = f"{folder}/recorded"
+    os.makedirs(recorded, exist_ok=True)
+    environment = {**os.environ, "KUBECONFIG": kubeconfig}
+    subprocess.run([sys.executable, f"{here}/replay.py", "record", kubeconfig, recorded, f"{programs}/load", str(pods)],
+                   check=True, env=environment)
+    for times, suffix in ((1, "once"), (4, "")):
+        serving = subprocess.Popen([sys.executable, f"{here}/replay.py", "serve", recorded, str(times)],
+                                   stdout=subprocess.PIPE, text=True)
+        port = serving.stdout.readline().strip()
+        for _ in range(rounds):
+            for program, mode in (("kinformer", "sync"), ("client-go", "sync"), ("kube-rs", "streaming")):
+                replay(program, mode, port, times, f"{program} {suffix}".strip())
+        serving.kill()
+        serving.wait()
+    if not quick:
+        grow(*sizes[2:])
+    report(sizes)
+
+
+def report(sizes):
+    print(f"{'figure':14} {'contender':20} {'median':>10} {'least':>10} {'most':>10}")
+    for (name, contender), values in sorted(figures.items()):
+        print(f"{name:14} {contender:20} {statistics.median(values):10.2f} {min(values):10.2f} {max(values):10.2f}")
+
+    ours, go = "kinformer", "client-go"
+
+    def replayed(program):
+        """Events a second of CPU: what three replays more cost."""
+        return 3 * pods / (median("replay_cpu", program) - median("replay_cpu", f"{program} once"))
+
+    def spread(figure):
+        """Cost for each object at the size where it is most, by that where it is least."""
+        nothing = median(f"{figure}_0", ours)
+        each = [(median(f"{figure}_{size}", ours) - nothing) / size for size in sizes[1:]]
+        return max(each) / min(each)
+
+    kube = min(("kube-rs", "kube-rs streaming"), key=lambda name: median("cpu", name))
+    kube_rss = min(median("rss", "kube-rs"), median("rss", "kube-rs streaming"))
+    most = [
+        ("sync_cpu", go, median("cpu", ours) / median("cpu", go), 0.35),
+        ("sync_cpu_kube", "kube-rs", median("cpu", ours) / median("cpu", kube), 0.25),
+        ("sync_wall", go, median("wall", ours) / median("wall", go), 1.0),
+        ("rss", go, median("rss", ours) / median("rss", go), 0.25),
+        ("rss_kube", "kube-rs", median("rss", ours) / kube_rss, 0.08),
+        ("rss_typed", go, median("rss", "kinformer typed") / median("rss", go), 0.30),
+        ("rss_keep", go, median("rss", "kinformer keep") / median("rss", go), None),
+        ("peak", "-", median("peak", ours) / median("rss", ours), 1.05),
+        ("relist_peak", "-", median("relist_peak", ours), 1.10),
+        ("event_cpu", go, median("event_ms", ours) / median("event_ms", go), 0.25),
+        ("churn_rss", "-", median("churn_rss", ours), 1.10),
+        ("handlers10", go, median("event_ms", "kinformer 10") / median("event_ms", "client-go 10"), 0.25),
+        ("stop60", "-", max(figures["stop60_ms", ours]), 10),
+        ("idle", "-", median("idle_mb", ours), 1),
+        ("scale_cpu", "-", spread("scale_cpu"), 1.15),
+        ("scale_rss", "-", spread("scale_rss"), 1.15),
+        ("startup", go, median("startup_ms", ours) / median("startup_ms", go), 0.5),
+        ("startup", "kube-rs", median("startup_ms", ours) / median("startup_ms", "kube-rs"), 0.5),
+    ]
+    least = [("replay", peer, replayed(ours) / replayed(peer), 4) for peer in (go, "kube-rs")]
+    for name, peer, value, target in most:
+        verdict = "-" if target is None else "ok" if value <= target else "short"
+        print(f"ratio {name} {peer} {value:.3f} {target or '-'} {verdict}")
+    for name, peer, value, target in least:
+        print(f"ratio {name} {peer} {value:.3f} {target} {'ok' if value >= target else 'short'}")
+
+
+main()

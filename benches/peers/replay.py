@@ -1,0 +1,127 @@
+"""A server that sends a recorded watch as fast as it is read.
+
+    replay.py record KUBECONFIG FOLDER LOAD POD_COUNT     records pods.json and pods.protobuf
+    replay.py serve FOLDER TIMES                          prints its port
+
+A recording is what a streamed list of all pods was answered with, and one change of every pod. The
+changes are sent TIMES over. A client that lists first is sent the list of the recording.
+"""
+
+import http.client, json, os, re, socket, ssl, subprocess, sys, threading
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+WATCH = "/api/v1/pods?watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+
+
+def connect(kubeconfig):
+    text = open(kubeconfig).read()
+    host, port = re.search(r"https://([^:]+):(\d+)", text).groups()
+    token = re.search(r"token: *([^\s},]+)", text).group(1)
+    connection = http.client.HTTPSConnection(host, int(port), context=ssl._create_unverified_context())
+    return connection, {"Authorization": f"Bearer {token}"}
+
+
+def ask(kubeconfig, path, accept):
+    connection, headers = connect(kubeconfig)
+    connection.request("GET", path, headers={**headers, "Accept": accept})
+    return connection.getresponse()
+
+
+def frames(response, kind):
+    """The frames of a watch: lines of JSON, or protobuf with its length in front."""
+    while True:
+        if kind == "json":
+            frame = response.readline()
+        else:
+            length = response.read(4)
+            frame = length + response.read(int.from_bytes(length, "big"))
+        if not frame:
+            return
+        yield frame
+
+
+def record(kubeconfig, folder, load, count):
+    for kind, accept in [("json", "application/json"), ("protobuf", PROTOBUF)]:
+        write(f"{folder}/list.{kind}", [ask(kubeconfig, "/api/v1/pods", accept).read()])
+    kinds = [("json", "application/json"), ("protobuf", PROTOBUF + ";stream=watch")]
+    for kind, accept in kinds:
+        write(f"{folder}/start.{kind}", streamed_list(kubeconfig, kind, accept, count))
+    subprocess.run([load, "touch", "0", str(count), "recorded"], check=True)
+    # As another streamed list tells them, since a server ends watches that are not read fast enough.
+    for kind, accept in kinds:
+        *pods, _end = streamed_list(kubeconfig, kind, accept, count)
+        write(f"{folder}/changes.{kind}", [as_change(frame, kind) for frame in pods])
+
+
+def streamed_list(kubeconfig, kind, accept, count):
+    """The frames of all pods and the bookmark that ends them."""
+    watch = frames(ask(kubeconfig, WATCH, accept), kind)
+    told = [next(watch) for _ in range(count + 1)]
+    assert b"initial-events-end" in told[-1], told[-1][:300]
+    return told
+
+
+def as_change(frame, kind):
+    """A frame that tells of a pod, as one that tells of a change of it."""
+    if kind == "json":
+        assert frame.startswith(b'{"type":"ADDED",'), frame[:40]
+        return frame.replace(b"ADDED", b"MODIFIED", 1)
+    # Field 1, a string of five bytes.
+    assert frame[4:11] == b"\x0a\x05ADDED", frame[:40]
+    event = b"\x0a\x08MODIFIED" + frame[11:]
+    return len(event).to_bytes(4, "big") + event
+
+
+def write(path, pieces):
+    with open(path, "wb") as file:
+        file.writelines(pieces)
+
+
+def answer(connection, recorded, times):
+    reader = connection.makefile("rb")
+    while True:
+        request = reader.readline().decode()
+        if not request:
+            return
+        accept = ""
+        while (line := reader.readline()) not in (b"\r\n", b""):
+            if line.lower().startswith(b"accept:"):
+                accept = line.decode()
+        kind = "protobuf" if PROTOBUF in accept else "json"
+        path = request.split(" ")[1]
+        content = PROTOBUF if kind == "protobuf" else "application/json"
+        if "watch=" in path:
+            if kind == "protobuf":
+                content += ";stream=watch"
+            connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Type: {content}\r\nConnection: close\r\n\r\n".encode())
+            if "sendInitialEvents=true" in path:
+                connection.sendall(recorded["start." + kind])
+            for _ in range(times):
+                connection.sendall(recorded["changes." + kind])
+            threading.Event().wait()
+        body = recorded["list." + kind]
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {content}\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body)
+
+
+def serve(folder, times):
+    recorded = {name: open(f"{folder}/{name}", "rb").read() for name in os.listdir(folder) if "." in name}
+    listener = socket.create_server(("127.0.0.1", 0))
+    print(listener.getsockname()[1], flush=True)
+
+    def alone(connection):
+        try:
+            answer(connection, recorded, times)
+        except OSError:
+            pass  # It has had enough.
+
+    while True:
+        connection, _ = listener.accept()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)
+        threading.Thread(target=alone, args=[connection], daemon=True).start()
+
+
+if sys.argv[1] == "record":
+    record(sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]))
+else:
+    serve(sys.argv[2], int(sys.argv[3]))
