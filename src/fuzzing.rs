@@ -5,6 +5,7 @@
 
 #![allow(missing_docs, clippy::missing_panics_doc)]
 
+mod alike;
 mod delta_fifo;
 #[cfg(feature = "kubeconfig")]
 mod kubeconfig;
@@ -18,6 +19,7 @@ use std::{collections::VecDeque, sync::Arc};
 #[cfg(feature = "kubeconfig")]
 pub use self::kubeconfig::kubeconfig;
 pub use self::{
+    alike::alike_objects,
     delta_fifo::delta_fifo,
     labels::labels,
     reflector::reflector,
@@ -26,6 +28,7 @@ pub use self::{
 };
 use crate::{
     client::fuzzing::cut_list,
+    json::outline::Value,
     object::{ApiResource, Object, Origin},
 };
 
@@ -39,7 +42,7 @@ pub fn objects<K>(
     texts: impl IntoIterator<Item = String>,
 ) -> Vec<Object<K>> {
     let origin = Arc::new(Origin::new(resource.clone(), "".into()));
-    let object = |text: String| Object::ingest(&origin, text.as_bytes()).expect("an object");
+    let object = |text: String| Object::ingest_text(&origin, text.as_bytes()).expect("an object");
     texts.into_iter().map(object).collect()
 }
 
@@ -51,7 +54,8 @@ pub fn objects<K>(
 pub fn objects_of_list<K>(resource: &ApiResource, body: &[u8]) -> Vec<Object<K>> {
     let origin = Arc::new(Origin::new(resource.clone(), "".into()));
     let mut objects = Vec::new();
-    let mut item = |text: &[u8]| objects.push(Object::ingest(&origin, text).expect("an object"));
+    let mut item =
+        |item: Value<'_>| objects.push(Object::ingest(&origin, item).expect("an object"));
     cut_list(body, &mut item).expect("a list");
     objects
 }

@@ -23,6 +23,7 @@ macro_rules! replay {
 }
 
 replay!(
+    alike_objects,
     delta_fifo,
     kubeconfig,
     labels,
