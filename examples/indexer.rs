@@ -23,13 +23,13 @@ fn main() -> Result<()> {
         indexer.add(pod(namespace, name, label, node)?);
     }
 
-    println!("app l1: {:?}", names(indexer.index_keys("app", "l1")));
-    println!("app l2: {:?}", names(indexer.index_keys("app", "l2")));
-    println!("node n1: {:?}", names(indexer.index_keys("node", "n1")));
+    println!("app l1: {:?}", names(&indexer.index_keys("app", "l1")?));
+    println!("app l2: {:?}", names(&indexer.index_keys("app", "l2")?));
+    println!("node n1: {:?}", names(&indexer.index_keys("node", "n1")?));
 
     indexer.update(pod("ns1", "pod2", "l1", "n2")?);
-    println!("after a change, app l1: {:?}", names(indexer.index_keys("app", "l1")));
-    for pod in indexer.by_index("node", "n2").unwrap_or_default() {
+    println!("after a change, app l1: {:?}", names(&indexer.index_keys("app", "l1")?));
+    for pod in indexer.by_index("node", "n2")? {
         println!("on n2: {pod}");
     }
     if let Err(error) = indexer.by_index("colour", "red") {
@@ -44,8 +44,8 @@ fn pod(namespace: &str, name: &str, app: &str, node: &str) -> Result<Object<Pod>
     Object::from_json(&ApiResource::of::<Pod>(), json.to_string().as_bytes())
 }
 
-fn names<E>(keys: Result<Vec<kinformer::ObjectKey>, E>) -> Vec<String> {
-    let mut names: Vec<_> = keys.into_iter().flatten().map(|key| key.to_string()).collect();
+fn names(keys: &[kinformer::ObjectKey]) -> Vec<String> {
+    let mut names: Vec<_> = keys.iter().map(ToString::to_string).collect();
     names.sort();
     names
 }

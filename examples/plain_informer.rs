@@ -25,7 +25,7 @@ fn main() -> common::Result {
     let never = StopToken::new();
     for _ in 0..rounds {
         let _ = never.wait_timeout(Duration::from_secs(1));
-        let busy_boxes = pods.by_index("app", "busy-box").unwrap_or_default();
+        let busy_boxes = pods.by_index("app", "busy-box")?;
         println!("{} ConfigMaps; {} of {} pods:", maps.len(), busy_boxes.len(), pods.len());
         for pod in busy_boxes {
             println!("  busy-box {}", pod.key());

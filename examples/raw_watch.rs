@@ -5,11 +5,11 @@
 mod common;
 
 use k8s_openapi::api::core::v1::Pod;
-use kinformer::{ListOptions, Object, WatchEvent};
+use kinformer::{ListOptions, ListWatch, ListerWatcher, Object, StopToken, WatchEvent};
 
 fn main() -> common::Result {
     let cluster = common::Cluster::find()?;
-    let pods = cluster.client.api::<Pod>().namespace("kube-system");
+    let pods = ListWatch::<Pod>::from_client(&cluster.client, Some("kube-system"));
     let mut options = ListOptions::new();
     if cluster.embedded.is_some() {
         // There is nobody to press Ctrl-C: the server ends the watch.
@@ -17,7 +17,7 @@ fn main() -> common::Result {
     }
 
     let mut count = 0;
-    for event in pods.watch(&options)? {
+    for event in pods.watch(&options, &StopToken::new())? {
         match event? {
             WatchEvent::Added(pod) => print("ADDED", &pod)?,
             WatchEvent::Modified(pod) => print("MODIFIED", &pod)?,

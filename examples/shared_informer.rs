@@ -30,7 +30,7 @@ fn main() -> common::Result {
 
     print!("{}", pods.status());
     for node in pods.indexer().list_index_func_values("node") {
-        let there = pods.indexer().by_index("node", &node).unwrap_or_default();
+        let there = pods.lister().by_index("node", &node)?;
         println!("node {node} has {} pods", there.len());
     }
     let lister = pods.lister().namespace("kube-system");

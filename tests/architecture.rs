@@ -32,6 +32,23 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "ffi",
+        &[
+            "cache",
+            "client",
+            "config",
+            "error",
+            "factory",
+            "informer",
+            "json",
+            "object",
+            "reflector",
+            "selector",
+            "stop",
+            "testing",
+        ],
+    ),
+    (
         "fuzzing",
         &[
             "cache",
@@ -237,4 +254,59 @@ fn root_names() -> BTreeMap<String, String> {
     }
     assert_eq!(names.get("Error").map(String::as_str), Some("error"));
     names
+}
+
+/// `tests/README.md` says which test stands for which behaviour.
+#[test]
+fn every_test_that_the_readme_of_the_tests_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("tests/README.md")).unwrap();
+    let mut sources = rust_files(&root.join("tests"));
+    sources.extend(rust_files(&root.join("src")));
+    let quoted = readme.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    let names: BTreeSet<_> = quoted
+        .filter(|name| {
+            name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_:*".contains(c))
+        })
+        .filter(|name| name.contains("::") || name.matches('_').count() > 3)
+        .filter(|name| !matches!(*name, "kinformer::testing" | "transport::" | "file::test"))
+        .collect();
+    assert!(names.len() > 250, "the table names tests: {}", names.len());
+    let missing: Vec<_> = names.iter().filter(|name| !is_there(name, &sources)).collect();
+    assert!(missing.is_empty(), "no such tests: {missing:#?}");
+}
+
+/// Whether `module::test`, `module::*`, `module::beginning_*` or `test` is there.
+fn is_there(name: &str, sources: &[(PathBuf, String)]) -> bool {
+    let (modules, test) = name.rsplit_once("::").unwrap_or(("", name));
+    let module = modules.rsplit("::").next().unwrap_or_default();
+    let (test, whole) = test.strip_suffix('*').map_or((test, true), |beginning| (beginning, false));
+    sources.iter().any(|(path, text)| {
+        let is_named =
+            |name: &str| path.iter().any(|part| Path::new(part).file_stem() == Some(name.as_ref()));
+        let in_module = is_named(module) || text.contains(&format!("mod {module} {{"));
+        // A name may also be that of a file with tests.
+        let has = |head: &str| {
+            text.split("#[test]").skip(1).any(|after| {
+                let function = after.split("fn ").nth(1).unwrap_or_default();
+                function.strip_prefix(head).is_some_and(|rest| !whole || rest.starts_with('('))
+            })
+        };
+        (module.is_empty() || in_module)
+            && (has(test) || is_named(test) && text.contains("#[test]"))
+    })
+}
+
+fn rust_files(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            found.push((path, text));
+        }
+    }
+    found
 }

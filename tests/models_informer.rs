@@ -288,8 +288,9 @@ fn waiting_for_sync_ends_by_being_told_and_by_the_stop() {
         informer.start().unwrap();
         let synced = informer.wait_for_sync(LIMIT).is_ok();
         assert!(synced && told.events.load(Ordering::SeqCst) == 2);
+        assert!(waiter.join().unwrap(), "without a stop");
         informer.stop();
-        assert!(waiter.join().unwrap());
+        assert!(informer.wait_for_sync(LIMIT).is_err(), "it has stopped");
 
         let never = Script::informer(Vec::new());
         let waiting = never.clone();

@@ -87,6 +87,11 @@ proptest! {
     }
 
     #[test]
+    fn objects_that_are_like_others_are_what_they_are_alone(data in vec(any::<u8>(), 0..150)) {
+        fuzzing::alike_objects(&data);
+    }
+
+    #[test]
     fn a_list_has_the_items_that_serde_finds_however_it_arrives(
         items in vec(object(), 0..4), more in value(), style: u8, seed: u8,
     ) {

@@ -55,13 +55,16 @@ impl Arguments {
             return Ok(None);
         };
         let argument = self.0.remove(at);
-        if let Some((_, value)) = argument.split_once('=') {
-            return Ok(Some(value.to_owned()));
-        }
-        if at == self.0.len() {
+        let value = match argument.split_once('=') {
+            Some((_, value)) => value.to_owned(),
+            None if at < self.0.len() => self.0.remove(at),
+            None => String::new(),
+        };
+        // Empty is what a shell makes of a variable that is not set: that names nothing.
+        if value.is_empty() {
             return Err(Failure::new(format!("{flag} needs a value")));
         }
-        Ok(Some(self.0.remove(at)))
+        Ok(Some(value))
     }
 
     /// Whether a flag without a value is there.

@@ -1,7 +1,7 @@
 //! Listers: names, namespaces, label and field selectors.
 
 use kinformer::{
-    ApiResource, Object, ObjectKey,
+    ApiResource, Error, Object, ObjectKey,
     cache::{Indexer, Indexers, Lister, NAMESPACE_INDEX, meta_namespace_key, namespace_index},
     fields, labels,
 };
@@ -112,7 +112,6 @@ fn what_is_not_there_is_not_found_by_name_and_resource() {
     for lister in listers() {
         for error in [
             lister.namespace("b").get("db").unwrap_err(),
-            lister.get("db").unwrap_err(),
             lister.namespace("none").get("db").unwrap_err(),
         ] {
             assert!(error.is_not_found(), "{error}");
@@ -120,12 +119,35 @@ fn what_is_not_there_is_not_found_by_name_and_resource() {
             assert_eq!((details.name.as_str(), details.kind.as_str()), ("db", "pods"));
             assert_eq!(error.status().unwrap().message, r#"pods "db" not found"#);
         }
+        let error = lister.get("db").unwrap_err();
+        assert!(error.is_not_found(), "{error}");
+        let message = r#"pods "db" not found: pods live in namespaces, as in "default/db""#;
+        assert_eq!(error.status().unwrap().message, message);
+        assert_eq!(
+            lister.get("b/db").unwrap_err().status().unwrap().message,
+            r#"pods "b/db" not found"#
+        );
     }
     let deployments = ApiResource::namespaced("apps/v1", "Deployment", "deployments");
     let lister =
         Lister::<kinformer::DynamicObject>::new(Indexer::of_objects(Indexers::new()), deployments);
     let error = lister.namespace("a").get("web").unwrap_err();
     assert!(error.to_string().contains(r#"deployments.apps "web" not found"#), "{error}");
+}
+
+#[test]
+fn an_index_is_asked_by_name_and_value_and_one_that_is_not_there_is_an_error() {
+    let by_app = |object: &Object| object.labels().get("app").map(Into::into).into_iter().collect();
+    let indexer = Indexer::of_objects(Indexers::new().with("app", by_app));
+    indexer.add(object("a", "web-0", r#""app":"web""#));
+    indexer.add(object("b", "db", r#""app":"db""#));
+    let lister = Lister::new(indexer, pods());
+    assert_eq!(keys(lister.by_index("app", "web").unwrap()), ["a/web-0"]);
+    assert_eq!(keys(lister.by_index(NAMESPACE_INDEX, "b").unwrap()), ["b/db"]);
+    assert!(lister.by_index("app", "none").unwrap().is_empty());
+    let error = lister.by_index("colour", "red").unwrap_err();
+    assert!(matches!(&error, Error::Invalid(input) if input.argument() == "index"), "{error}");
+    assert!(error.to_string().contains("\"colour\""), "{error}");
 }
 
 #[test]

@@ -220,3 +220,27 @@ fn what_a_store_gives_up_is_dropped_without_its_lock() {
     store.clear();
     assert_eq!(store.list_keys(), ["99"], "added back by the last to go");
 }
+
+/// Changes are applied one by one; what they wait for is the lists that are under way, not those to come.
+#[test]
+fn a_writer_gets_its_turn_while_everybody_lists_without_a_pause() {
+    let store = Store::new(|n: &u32| n.to_string());
+    store.replace(0..20_000, "");
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    assert!(store.list().len() >= 20_000);
+                }
+            });
+        }
+        let start = std::time::Instant::now();
+        for n in 20_000..20_200 {
+            store.add(n);
+            assert!(start.elapsed().as_secs() < 60, "{n}");
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(store.len(), 20_200);
+}

@@ -234,5 +234,5 @@ fn a_panic_of_a_handler_is_logged_with_its_name_and_what_it_said() {
     let server = ApiServer::start().unwrap();
     put(&server, "a", "1");
     let logged = logged("health::panics_alone", &server);
-    assert_eq!(logged, ["ERROR handler the tally panicked: more than ten fingers"]);
+    assert_eq!(logged, ["ERROR handler the tally of configmaps panicked: more than ten fingers"]);
 }

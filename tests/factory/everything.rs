@@ -1,12 +1,13 @@
 //! Informers for all that a server has.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kinformer::{
-    Error, Event, Everything, GroupVersionResource, SharedInformerFactory,
-    testing::{Fault, When},
+    DiscoveredResource, Event, Everything, GroupVersionResource, SharedInformerFactory, StopToken,
+    testing::{Fault, Verb, When},
 };
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::support::{
@@ -119,7 +120,8 @@ fn it_ends_with_the_factory_and_cannot_begin_after_it() {
     let builder = few(&factory);
     factory.shutdown().unwrap();
     assert!(all.informers().iter().all(kinformer::SharedInformer::is_stopped));
-    assert!(matches!(builder.watch(|_: Event| ()), Err(Error::Stopped)));
+    let late = builder.watch(|_: Event| ()).unwrap_err().to_string();
+    assert!(late.contains("has been shut down"), "{late}");
     drop(factory);
     drop(all);
 }
@@ -149,10 +151,195 @@ fn the_server_is_not_asked_again_and_again_when_nothing_changes() {
     let server = server();
     let factory = builder(&server).build();
     let all = few(&factory).watch(|_: Event| ()).unwrap();
-    factory.wait_for_cache_sync(LIMIT).unwrap();
-    let asked = requests(&server, "\"/apis\"");
-    assert_eq!(asked, 1);
+    let asked = 2;
+    wait_until("once more, when definitions have been listed", || {
+        requests(&server, "\"/apis\"") == asked
+    });
     put(&server, "default", "a");
     wait_until("it is there", || all.informers().iter().any(|all| all.store().len() == 1));
     assert_eq!(requests(&server, "\"/apis\""), asked);
+}
+
+fn widget(name: &str) -> serde_json::Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Widget",
+        "metadata": {"name": name, "namespace": "default"}})
+}
+
+fn delete_definition(server: &kinformer::testing::ApiServer) {
+    let definition = "widgets.example.com";
+    server.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition).unwrap();
+}
+
+#[test]
+fn what_somebody_stopped_is_watched_again() {
+    let server = server();
+    put(&server, "default", "a");
+    let factory = factory(&server);
+    let (send, receive) = crossbeam_channel::unbounded();
+    let all = few(&factory).look_every(Duration::from_millis(100)).watch(send).unwrap();
+    factory.wait_for_cache_sync(LIMIT).unwrap();
+    let find = || all.informers().into_iter().find(|one| one.resource().plural() == "configmaps");
+    let first = find().unwrap();
+    assert!(factory.stop_informer(&first));
+    wait_until("another one", || find().is_some_and(|one| !one.is_same(&first)));
+    let added = |event: &Event| event.to_string() == "added ConfigMap default/a";
+    assert_eq!(receive.iter().filter(added).take(2).count(), 2, "told anew");
+    assert!(!find().unwrap().is_stopped());
+}
+
+/// Slower than the whole end of the resource.
+#[test]
+fn a_slow_handler_is_told_that_everything_of_a_resource_that_goes_is_deleted() {
+    let server = server();
+    add_crd(&server, "Widget", "widgets");
+    for n in 0..20 {
+        server.put(widget(&format!("w{n}"))).unwrap();
+    }
+    let factory = factory(&server);
+    let release = StopToken::new();
+    let (blocked, (send, receive)) = (release.clone(), crossbeam_channel::unbounded());
+    let handler = move |event: Event| {
+        let is_widget = event.object().is_some_and(|object| object.kind() == "Widget");
+        if is_widget {
+            blocked.wait();
+            let _ = send.send(event.to_string());
+        }
+    };
+    let all = few(&factory).watch(handler).unwrap();
+    let widgets = all.informers().into_iter().find(|one| one.resource().plural() == "widgets");
+    let widgets = widgets.unwrap();
+    wait_until("all are cached", || widgets.store().len() == 20);
+    delete_definition(&server);
+    wait_until("it is gone", || !plurals(&all).contains(&"widgets".to_owned()));
+    assert!(!widgets.is_stopped(), "the handler has not been told");
+    release.stop();
+    wait_until("the handler was told", || widgets.is_stopped());
+    let told: Vec<_> = receive.try_iter().collect();
+    let count = |what: &str| told.iter().filter(|event| event.starts_with(what)).count();
+    assert_eq!((count("added Widget"), count("deleted Widget")), (20, 20), "{told:?}");
+    assert!(factory.status().informers.iter().all(|one| one.resource != "widgets.example.com"));
+}
+
+/// As after a connection that broke at the wrong moment: the deletions were never sent.
+#[test]
+fn objects_whose_deletions_were_missed_are_deleted_with_their_resource() {
+    let server = server();
+    add_crd(&server, "Widget", "widgets");
+    server.put(widget("a")).unwrap();
+    let factory = factory(&server);
+    let (send, receive) = crossbeam_channel::unbounded();
+    let all = few(&factory).watch(send).unwrap();
+    factory.wait_for_cache_sync(LIMIT).unwrap();
+    server.inject(When::any().resource("widgets"), Fault::status(500));
+    server.drop_connections();
+    let widgets = all.informers().into_iter().find(|one| one.resource().plural() == "widgets");
+    let widgets = widgets.unwrap();
+    wait_until("it cannot watch", || widgets.status().failures > 0);
+    delete_definition(&server);
+    let mut told = std::iter::from_fn(|| receive.recv_timeout(LIMIT).ok());
+    let deleted = told.find(|event: &Event| event.to_string().starts_with("deleted Widget"));
+    let deleted = deleted.map(|event| event.to_string());
+    assert_eq!(deleted.as_deref(), Some("deleted Widget default/a (final state unknown)"));
+    wait_until("its informer is stopped", || widgets.is_stopped());
+}
+
+#[test]
+fn resyncs_of_definitions_are_no_news() {
+    let server = server();
+    add_crd(&server, "Widget", "widgets");
+    let factory = builder(&server).resync(Duration::from_secs(1)).build();
+    let (send, receive) = crossbeam_channel::unbounded();
+    let all = few(&factory).watch(send).unwrap();
+    let is_resync = |event: &Event| match event {
+        Event::Updated { old, new } => old.resource_version() == new.resource_version(),
+        _ => false,
+    };
+    assert_eq!(receive.iter().filter(is_resync).take(2).count(), 2);
+    assert_eq!(requests(&server, "\"/apis\""), 2, "at the start");
+    drop(all);
+}
+
+/// The first discovery does not know of it, and the first list of definitions has it.
+#[test]
+fn a_definition_made_during_the_first_discovery_is_not_left_until_the_next() {
+    let server = server();
+    let factory = factory(&server);
+    let ready = std::sync::atomic::AtomicBool::new(true);
+    let shared = std::sync::Arc::new(server);
+    let during = shared.clone();
+    // The filter is called when the server has been asked, and before anything is watched.
+    let all = factory
+        .everything()
+        .filter(move |found| {
+            if ready.swap(false, std::sync::atomic::Ordering::SeqCst) {
+                add_crd(&during, "Widget", "widgets");
+            }
+            FEW.contains(&found.resource.plural())
+        })
+        .watch(|_: Event| ())
+        .unwrap();
+    assert!(!plurals(&all).contains(&"widgets".to_owned()), "not at first");
+    wait_until("soon", || plurals(&all).contains(&"widgets".to_owned()));
+    drop(all);
+    drop(shared);
+}
+
+/// So that nobody is told that it was deleted.
+#[test]
+fn a_definition_deleted_before_definitions_were_listed_is_not_left_until_the_next_look() {
+    let server = server();
+    add_crd(&server, "Widget", "widgets");
+    server.put(widget("a")).unwrap();
+    let definitions = When::any().verb(Verb::Watch).resource("customresourcedefinitions");
+    server.inject(definitions, Fault::status(503));
+    let factory = factory(&server);
+    let all = few(&factory).watch(|_: Event| ()).unwrap();
+    let widgets = all.informers().into_iter().find(|one| one.resource().plural() == "widgets");
+    widgets.unwrap().wait_for_sync(LIMIT).unwrap();
+    delete_definition(&server);
+    server.clear_faults();
+    wait_until("it is gone", || !plurals(&all).contains(&"widgets".to_owned()));
+}
+
+#[test]
+fn a_filter_that_panics_ends_nothing() {
+    let server = server();
+    let factory = factory(&server);
+    let calls = std::sync::atomic::AtomicUsize::new(0);
+    let all = factory
+        .everything()
+        .filter(move |found| {
+            let is_map = found.resource.plural() == "configmaps";
+            let call = calls.fetch_add(usize::from(is_map), std::sync::atomic::Ordering::SeqCst);
+            assert!(!(is_map && call == 1), "the second time");
+            FEW.contains(&found.resource.plural())
+        })
+        .look_every(Duration::from_millis(100))
+        .watch(|_: Event| ())
+        .unwrap();
+    let before = all.resources();
+    wait_until("the panic", || all.last_error().is_some_and(|why| why.contains("the second time")));
+    wait_until("it goes on", || all.last_error().is_none());
+    assert_eq!(all.resources(), before);
+}
+
+#[test]
+fn its_own_filter_may_drop_it() {
+    let server = server();
+    let factory = factory(&server);
+    let slot: Arc<Mutex<Option<Everything>>> = Arc::default();
+    let (own, dropped) = (slot.clone(), StopToken::new());
+    let told = dropped.clone();
+    let filter = move |_: &DiscoveredResource| {
+        if let Some(everything) = own.lock().take() {
+            drop(everything);
+            told.stop();
+        }
+        false
+    };
+    let period = Duration::from_millis(100);
+    let everything = factory.everything().filter(filter).look_every(period).watch(|_: Event| ());
+    *slot.lock() = Some(everything.unwrap());
+    assert!(dropped.wait_timeout(LIMIT), "the filter was called again, and did not panic");
+    factory.shutdown().unwrap();
 }

@@ -7,9 +7,11 @@ use std::sync::{
 };
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kinformer::{ApiResource, Decoded, InformerState, Selection};
+use kinformer::{ApiResource, Decoded, InformerState, Selection, SharedInformer, StopToken};
 
-use crate::support::{LIMIT, builder, factory, keys, listen, put, server, sync, wait_until};
+use crate::support::{
+    A_WHILE, LIMIT, builder, factory, keys, listen, put, server, sync, wait_until,
+};
 
 #[test]
 fn a_stopped_informer_is_stopped_for_everybody_and_empty() {
@@ -190,4 +192,109 @@ fn no_object_is_alive_after_its_informer_was_stopped() {
     assert_eq!((ALIVE.load(Ordering::SeqCst), kept.load(Ordering::SeqCst)), (100, 100));
     assert!(factory.stop_informer(&maps));
     assert_eq!(ALIVE.load(Ordering::SeqCst), 0, "although there is a handle left");
+}
+
+/// The handler is inside a call, so the end of its informer takes a while.
+#[test]
+fn a_shutdown_waits_for_a_lease_that_is_being_dropped() {
+    let server = server();
+    put(&server, "default", "a");
+    let factory = Arc::new(factory(&server));
+    let lease = factory.lease::<ConfigMap>().unwrap();
+    let (release, (entered, inside)) = (StopToken::new(), mpsc::channel());
+    let (blocked, returned) = (release.clone(), Arc::new(AtomicUsize::new(0)));
+    let counted = returned.clone();
+    lease
+        .on_event_named("slow", move |_| {
+            let _ = entered.send(());
+            blocked.wait();
+            counted.fetch_add(1, Ordering::SeqCst);
+        })
+        .unwrap();
+    inside.recv_timeout(LIMIT).unwrap();
+    let maps = SharedInformer::clone(&lease);
+    let dropping = std::thread::spawn(move || drop(lease));
+    wait_until("it is forgotten", || factory.status().informers.is_empty());
+    let late = factory.shutdown_timeout(A_WHILE);
+    release.stop();
+    let late = late.unwrap_err();
+    assert!(late.is_timeout() && late.to_string().contains("handler slow"), "{late}");
+    factory.shutdown().unwrap();
+    assert_eq!(returned.load(Ordering::SeqCst), 1);
+    assert!(maps.is_stopped());
+    dropping.join().unwrap();
+}
+
+/// A handler that stops its own informer is not waited for by that, but by the shutdown.
+#[test]
+fn a_shutdown_waits_for_a_handler_that_stopped_its_own_informer() {
+    let server = server();
+    put(&server, "default", "a");
+    let factory = factory(&server);
+    let maps = factory.informer::<ConfigMap>();
+    let (handle, own) = (factory.handle(), maps.downgrade());
+    let (release, (entered, inside)) = (StopToken::new(), mpsc::channel());
+    let blocked = release.clone();
+    maps.on_event_named("late", move |_| {
+        let stopped = handle.upgrade().unwrap().stop_informer(&own.upgrade().unwrap());
+        let _ = entered.send(stopped);
+        blocked.wait();
+    })
+    .unwrap();
+    factory.start().unwrap();
+    assert!(inside.recv_timeout(LIMIT).unwrap());
+    let late = factory.shutdown_timeout(A_WHILE);
+    release.stop();
+    let late = late.unwrap_err().to_string();
+    assert!(late.contains("handler late"), "{late}");
+    factory.shutdown().unwrap();
+    let own = maps.downgrade();
+    drop((maps, factory));
+    assert!(own.upgrade().is_none(), "nobody keeps it");
+}
+
+#[test]
+fn informers_that_are_stopped_while_they_are_started_are_no_error() {
+    let server = server();
+    let factory = factory(&server);
+    let maps = ApiResource::of::<ConfigMap>();
+    let go = std::sync::Barrier::new(2);
+    for round in 0..50 {
+        let namespaces = (0..12).map(|n| format!("n{n}"));
+        let informers: Vec<SharedInformer<ConfigMap>> = namespaces
+            .map(|name| factory.informer_of(&maps, &Selection::new().namespace(name)))
+            .collect();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                go.wait();
+                // From the other end, so that they meet.
+                for informer in informers.iter().rev() {
+                    assert!(factory.stop_informer(informer));
+                }
+            });
+            go.wait();
+            factory.start().unwrap_or_else(|error| panic!("round {round}: {error}"));
+        });
+        assert!(informers.iter().all(SharedInformer::is_stopped));
+    }
+    assert!(factory.status().informers.is_empty());
+}
+
+#[test]
+fn leases_that_are_stopped_while_they_are_taken_are_no_error() {
+    let server = server();
+    let factory = factory(&server);
+    let over = StopToken::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.is_stopped() {
+                factory.stop_informer(&factory.informer::<ConfigMap>());
+            }
+        });
+        for round in 0..100 {
+            let lease = factory.lease::<ConfigMap>();
+            assert!(lease.is_ok(), "round {round}: {lease:?}");
+        }
+        over.stop();
+    });
 }

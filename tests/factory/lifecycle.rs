@@ -5,12 +5,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
 use kinformer::{
-    ApiResource, Config, InformerState, Selection, SharedInformer, StopToken, testing::ApiServer,
+    ApiResource, Config, Error, InformerState, ListWatch, Missing, Selection, SharedInformer,
+    SharedInformerFactory, StopToken,
+    testing::{ApiServer, Fault, Moment, Verb, When},
 };
 
-use crate::support::{LIMIT, builder, factory, keys, listen, put, server, sync, wait_until};
+use crate::support::{
+    LIMIT, builder, client, factory, keys, listen, put, server, sync, wait_until,
+};
 
 fn state<K: 'static>(informer: &SharedInformer<K>) -> InformerState {
     informer.status().state
@@ -130,7 +134,13 @@ fn a_shutdown_with_a_limit_names_the_handler_that_does_not_return() {
     quick.on_event(|_| ()).unwrap();
     factory.start().unwrap();
     inside.recv_timeout(LIMIT).unwrap();
-    let error = factory.shutdown_timeout(Duration::from_millis(20)).unwrap_err().to_string();
+    let error = factory.shutdown_timeout(Duration::from_millis(20)).unwrap_err();
+    assert!(error.is_timeout());
+    let Error::Wait(wait) = &error else { panic!("{error}") };
+    assert_eq!(wait.informers().len(), 1, "only those that do not return: {error}");
+    let stuck = Missing::Return { handler: "the stuck one".into() };
+    assert_eq!(*wait.informers()[0].missing(), stuck);
+    let error = error.to_string();
     assert!(error.contains("configmaps") && error.contains("the stuck one"), "{error}");
     assert!(quick.is_stopped() && maps.is_stopped());
     release.stop();
@@ -232,4 +242,62 @@ fn a_builder_may_be_printed_and_a_factory_too() {
     let factory = builder.build();
     let _ = factory.informer::<ConfigMap>();
     assert!(format!("{factory:?}").contains("configmaps in shop"), "{factory:?}");
+}
+
+#[test]
+fn everything_stops_with_the_token_of_the_client() {
+    let server = server();
+    put(&server, "default", "a");
+    let stop = StopToken::new();
+    let factory = SharedInformerFactory::new(client(&server).with_stop(&stop));
+    let maps = factory.informer::<ConfigMap>();
+    let events = listen(&maps);
+    sync(&factory);
+    let made = factory.informer_with(|client, _| {
+        SharedInformer::builder(ListWatch::<Secret>::from_client(client, None))
+    });
+    let secrets = made.unwrap();
+    factory.start().unwrap();
+    let unstarted = factory.informer::<Node>();
+    stop.stop();
+    wait_until("the end", || maps.is_stopped() && secrets.is_stopped());
+    assert_eq!(events.iter().count(), 1, "the handler has gone");
+    assert_eq!(keys(&maps), ["default/a"], "what was known can be read");
+    let late = factory.wait_for_cache_sync(LIMIT).unwrap_err().to_string();
+    assert!(late.contains("configmaps: stopped"), "{late}");
+    assert!(unstarted.start().is_err(), "too late");
+    let again = factory.start().unwrap_err().to_string();
+    assert!(again.contains("has been shut down"), "{again}");
+    assert!(factory.handle().upgrade().is_none());
+    factory.shutdown().unwrap();
+    wait_until("no watch", || server.watches() == 0);
+}
+
+#[test]
+fn the_token_of_the_client_ends_a_wait() {
+    let server = server();
+    server.inject(When::any().verb(Verb::Watch), Fault::Hang { at: Moment::BeforeHead });
+    let stop = StopToken::new();
+    let factory = SharedInformerFactory::new(client(&server).with_stop(&stop));
+    let maps = factory.informer::<ConfigMap>();
+    factory.start().unwrap();
+    let alone = SharedInformer::builder(ListWatch::<Secret>::from_client(
+        &client(&server).with_stop(&stop),
+        None,
+    ));
+    let alone = alone.build().unwrap();
+    alone.start().unwrap();
+    std::thread::scope(|scope| {
+        let waits = [
+            scope.spawn(|| factory.wait_for_cache_sync(Duration::MAX)),
+            scope.spawn(|| maps.wait_for_sync(Duration::MAX)),
+            scope.spawn(|| alone.wait_for_sync(Duration::MAX)),
+        ];
+        wait_until("requests", || server.requests().len() >= 2);
+        stop.stop();
+        for wait in waits {
+            let error = wait.join().unwrap().unwrap_err();
+            assert!(error.to_string().contains("stopped"), "{error}");
+        }
+    });
 }

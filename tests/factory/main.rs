@@ -12,6 +12,7 @@ mod namespaces;
 mod options;
 mod sharing;
 mod status;
+mod stress;
 mod support;
 mod untyped;
 mod waiting;

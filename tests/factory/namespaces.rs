@@ -267,3 +267,16 @@ fn a_set_that_changes_all_the_time_ends_where_it_should() {
     wait_until("the last word", || keys(&maps) == ["n1/first", "n4/first"]);
     wait_until("two watches", || server.watches() == 2);
 }
+
+#[test]
+fn informers_of_different_sets_have_different_names() {
+    let server = server_with(&["a", "b"]);
+    let factory = factory(&server);
+    let sets = ["a", "b"].map(|name| NamespaceSet::new([name]).unwrap());
+    let maps = sets.each_ref().map(|set| in_namespaces(&factory, set));
+    let names = maps.each_ref().map(SharedInformer::name);
+    assert_eq!(names, ["configmaps in several namespaces", "configmaps in several namespaces #2"]);
+    assert!(factory.stop_informer(&maps[0]));
+    let again = in_namespaces(&factory, &sets[0]);
+    assert_eq!(again.name(), names[0]);
+}

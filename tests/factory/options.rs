@@ -3,7 +3,11 @@
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
-use kinformer::{Decoded, Error, Event, GroupVersionResource, ListWatch, SharedInformer, labels};
+use kinformer::{
+    ApiResource, Client, Decoded, Error, Event, GroupVersionResource, ListWatch, Selection,
+    SharedInformer, fields, labels,
+    testing::{Fault, StatusFault, When},
+};
 use serde_json::json;
 
 use crate::support::{
@@ -51,6 +55,54 @@ fn list_options_are_tweaked_for_lists_and_watches() {
     let about_maps = requests(&server, "configmaps");
     assert!(about_maps > 0);
     assert_eq!(requests(&server, "labelSelector=app"), about_maps, "{:?}", server.requests());
+}
+
+#[test]
+fn an_informer_of_a_selection_is_about_what_matches_that_and_the_tweak() {
+    let server = server();
+    put_labelled(&server, "default", "a", json!({"tier": "prod", "app": "web"}));
+    put_labelled(&server, "default", "b", json!({"tier": "prod"}));
+    put_labelled(&server, "default", "c", json!({"app": "web"}));
+    let production = labels::parse("tier=prod").unwrap();
+    let only_a = fields::parse("metadata.name!=x").unwrap();
+    let factory = builder(&server)
+        .tweak_list_options(move |options| {
+            options.labels = production.clone();
+            options.fields = only_a.clone();
+        })
+        .build();
+    let maps = ApiResource::of::<ConfigMap>();
+    let web = Selection::new()
+        .labels(labels::parse("app=web").unwrap())
+        .fields(fields::parse("metadata.namespace=default").unwrap());
+    let web: SharedInformer<ConfigMap> = factory.informer_of(&maps, &web);
+    let all = factory.informer::<ConfigMap>();
+    sync(&factory);
+    assert_eq!(keys(&web), ["default/a"]);
+    assert_eq!(keys(&all), ["default/a", "default/b"]);
+}
+
+#[test]
+fn a_silent_watch_is_opened_again_after_the_time_that_the_factory_says() {
+    let server = server();
+    put(&server, "default", "a");
+    let factory = builder(&server).watch_silence(Duration::from_secs(1)).build();
+    let maps = factory.informer::<ConfigMap>();
+    sync(&factory);
+    wait_until("it is opened again", || maps.status().watches >= 2);
+    assert_eq!(maps.status().lists, 1);
+}
+
+#[test]
+fn a_watch_may_be_silent_for_a_second_at_least() {
+    let server = server();
+    put(&server, "default", "a");
+    let factory = builder(&server).watch_silence(Duration::ZERO).build();
+    let maps = factory.informer::<ConfigMap>();
+    let start = Instant::now();
+    sync(&factory);
+    wait_until("it is opened again, twice", || maps.status().watches >= 3);
+    assert!(start.elapsed() > Duration::from_millis(1_500), "{:?}", start.elapsed());
 }
 
 #[test]
@@ -147,6 +199,61 @@ fn decodes_are_kept_and_managed_fields_too_if_asked_for() {
         let first = std::sync::Arc::downgrade(&a.get().unwrap());
         assert_eq!(first.upgrade().is_some(), keeps);
     }
+}
+
+#[test]
+fn what_a_factory_prunes_is_left_out_of_objects_of_every_kind() {
+    let server = server();
+    put_labelled(&server, "default", "a", json!({"app": "web"}));
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "data": {"k": "dg=="},
+        "metadata": {"name": "s", "namespace": "default", "annotations": {"note": "long"}}});
+    server.put(secret).unwrap();
+    let pruning = || builder(&server).prune(&["/data", "/metadata/annotations"]);
+    let factory = pruning().build();
+    let own = |client: &Client, _| {
+        SharedInformer::builder(ListWatch::<ConfigMap>::from_client(client, None))
+            .prune(&["/metadata/labels"])
+    };
+    let (maps, secrets) = (factory.informer_with(own).unwrap(), factory.informer::<Secret>());
+    sync(&factory);
+    let secret = secrets.lister().get("default/s").unwrap();
+    assert!(secret.annotations().is_empty() && secret.get().unwrap().data.is_none());
+    let map = maps.lister().get("default/a").unwrap();
+    assert!(map.labels().is_empty() && map.get().unwrap().data.is_none(), "{}", map.json());
+
+    let metadata = pruning().metadata();
+    let secrets = metadata.informer_for(&ApiResource::of::<Secret>());
+    metadata.start().unwrap();
+    metadata.wait_for_cache_sync(LIMIT).unwrap();
+    assert!(secrets.lister().get("default/s").unwrap().annotations().is_empty());
+}
+
+#[test]
+fn failures_go_to_the_handler_of_the_factory_by_the_name_of_the_informer() {
+    let server = server();
+    let message = "not for you";
+    let refusal = Fault::Status(StatusFault::new(403).message(message));
+    server.inject(When::any().resource("secrets"), refusal);
+    server.inject(When::any().resource("configmaps"), Fault::status(403));
+    let (send, told) = crossbeam_channel::unbounded();
+    let (send_own, told_own) = crossbeam_channel::unbounded();
+    let tell = move |informer: &str, error: &Error| {
+        let _ = send.send(format!("{informer}: {error}"));
+    };
+    let factory = builder(&server).name("billing").on_error(tell).build();
+    let _ = factory.informer::<Secret>();
+    let own = |client: &Client, _| {
+        let send = send_own.clone();
+        SharedInformer::builder(ListWatch::<ConfigMap>::from_client(client, None))
+            .on_error(move |error| drop(send.send(error.clone())))
+    };
+    let _ = factory.informer_with(own).unwrap();
+    factory.start().unwrap();
+    let failure = told.recv_timeout(LIMIT).unwrap();
+    assert!(failure.starts_with("billing: secrets: ") && failure.contains(message), "{failure}");
+    assert!(told_own.recv_timeout(LIMIT).unwrap().is_forbidden());
+    factory.shutdown().unwrap();
+    assert!(told.try_iter().all(|failure| failure.starts_with("billing: secrets: ")));
 }
 
 #[test]

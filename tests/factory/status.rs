@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kinformer::MetricKind;
+use kinformer::{FactoryStatus, MetricKind, SharedInformerFactory};
 
 use crate::support::{builder, factory, put, server, sync, wait_until};
 
@@ -80,6 +80,28 @@ fn every_counter_can_be_visited_and_reads_as_prometheus_text() {
         let grows = metric.name.ends_with("_total");
         assert_eq!(metric.kind == MetricKind::Counter, grows, "{}", metric.name);
     });
+}
+
+#[test]
+fn several_factories_have_one_text_and_one_table() {
+    let servers = [server(), server()];
+    let factories = servers.each_ref().map(factory);
+    for factory in &factories {
+        let _ = factory.informer::<ConfigMap>();
+    }
+    let named = builder(&servers[0]).name("billing").build();
+    let _ = named.informer::<ConfigMap>();
+    let all = factories.iter().chain([&named]).map(SharedInformerFactory::status);
+    let all: FactoryStatus = all.collect();
+    let mut text = String::new();
+    all.metrics(|metric| text += &metric.to_string());
+    assert_eq!(text.matches("# HELP kinformer_objects ").count(), 1, "{text}");
+    let samples: Vec<_> = text.lines().filter(|line| line.starts_with("kinformer_obj")).collect();
+    for (sample, name) in samples.iter().zip(["configmaps", "configmaps #2", "billing: configmaps"])
+    {
+        assert!(sample.contains(&format!("informer=\"{name}\"")), "{text}");
+    }
+    assert_eq!((samples.len(), all.to_string().lines().count()), (3, 4), "{text}");
 }
 
 fn name_of(line: &str) -> &str {

@@ -9,7 +9,7 @@ use kinformer::{
 use serde_json::{Value, json};
 
 /// How long anything may take.
-pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 /// Long enough for what must not happen to have happened.
 pub(crate) const A_WHILE: Duration = Duration::from_millis(100);

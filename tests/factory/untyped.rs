@@ -1,7 +1,10 @@
 //! Factories of objects whose types are not known, and of metadata alone.
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kinformer::{ApiResource, DynamicObject, Event, GroupVersionResource, SharedInformerFactory};
+use kinformer::{
+    ApiResource, Event, GroupVersionResource, MetadataSharedInformerFactory, Selection,
+    SharedInformer, SharedInformerFactory,
+};
 use serde_json::json;
 
 use crate::{
@@ -13,6 +16,11 @@ use crate::{
 
 fn place(group: &str, plural: &str) -> GroupVersionResource {
     GroupVersionResource::new(group, "v1", plural)
+}
+
+fn sync_metadata(factory: &MetadataSharedInformerFactory) {
+    factory.start().unwrap();
+    factory.wait_for_cache_sync(LIMIT).unwrap();
 }
 
 #[test]
@@ -51,9 +59,11 @@ fn a_metadata_factory_asks_for_metadata_alone_and_gets_fewer_bytes() {
     let wires = [Wire::to(&server), Wire::to(&server)];
     let whole = SharedInformerFactory::builder(wires[0].client()).dynamic();
     let metadata = SharedInformerFactory::builder(wires[1].client()).metadata();
-    for factory in [&*whole, &*metadata] {
-        let informer = factory.informer_for::<DynamicObject>(&maps);
-        sync(factory);
+    let informers: [SharedInformer; 2] =
+        [whole.informer_for(&maps), metadata.informer_for(&maps).cast()];
+    sync(&whole);
+    sync_metadata(&metadata);
+    for informer in informers {
         assert_eq!(keys(&informer).len(), 50);
     }
     let bytes = wires.each_ref().map(Wire::bytes);
@@ -71,7 +81,7 @@ fn a_metadata_factory_tells_of_what_is_made_changed_and_deleted() {
     let factory = builder(&server).namespace("default").metadata();
     let maps = factory.for_resource(&place("", "configmaps")).unwrap();
     let events = listen(&maps);
-    sync(&factory);
+    sync_metadata(&factory);
     put(&server, "default", "a");
     put(&server, "other", "b");
     let mut changed = put(&server, "default", "a");
@@ -87,4 +97,29 @@ fn a_metadata_factory_tells_of_what_is_made_changed_and_deleted() {
         .collect();
     assert_eq!(told[0], "added ConfigMap default/a");
     assert!(told[1..].iter().all(|event| event.starts_with("updated ConfigMap default/a")));
+}
+
+#[test]
+fn a_metadata_factory_can_be_reached_leased_and_stopped_as_any_other() {
+    let server = server();
+    put(&server, "default", "a");
+    let factory = builder(&server).metadata();
+    let maps = ApiResource::of::<ConfigMap>();
+    let lease = factory.lease_of(&maps, &Selection::new()).unwrap();
+    lease.wait_for_sync(LIMIT).unwrap();
+    let object = lease.lister().get("default/a").unwrap().get().unwrap();
+    assert_eq!(object.metadata.name, "a", "its objects are metadata");
+    let handle = factory.handle();
+    let reached = handle.upgrade().unwrap().informer_for(&maps);
+    assert!(reached.is_same(&lease));
+    assert!(factory.stop_informer(&reached) && lease.is_stopped());
+    assert!(factory.status().informers.is_empty());
+    let (send, events) = crossbeam_channel::unbounded();
+    let all = factory.everything().filter(|found| found.resource.plural() == "configmaps");
+    let all = all.watch(send).unwrap();
+    let whole = events.recv_timeout(LIMIT).unwrap().object().unwrap().get().unwrap();
+    assert!(whole.get("data").is_none(), "{whole:?}");
+    drop(all);
+    handle.stop();
+    assert!(handle.upgrade().is_none() && factory.start().is_err());
 }

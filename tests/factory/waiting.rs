@@ -7,7 +7,7 @@ use k8s_openapi::api::{
     core::v1::{ConfigMap, Secret},
 };
 use kinformer::{
-    StopToken,
+    Error, Missing, NotReady, StopToken,
     testing::{Fault, Moment, StatusFault, Verb, When},
 };
 
@@ -31,7 +31,7 @@ fn each_informer_that_is_not_ready_is_named_with_the_reason() {
     let factory = factory(&server);
     let release = StopToken::new();
     let blocked = release.clone();
-    factory.informer::<ConfigMap>().on_event(move |_| blocked.wait()).unwrap();
+    factory.informer::<ConfigMap>().on_event_named("slow", move |_| blocked.wait()).unwrap();
     let secrets = factory.informer::<Secret>();
     let deployments = factory.informer::<Deployment>();
     let services = factory.informer::<k8s_openapi::api::core::v1::Service>();
@@ -43,13 +43,28 @@ fn each_informer_that_is_not_ready_is_named_with_the_reason() {
     });
     wait_until("a refusal", || secrets.status().failures > 0);
     wait_until("a list", || deployments.status().unsynced().unwrap().contains("still listing"));
-    let error = factory.wait_for_cache_sync(A_MOMENT).unwrap_err().to_string();
+    let error = factory.wait_for_cache_sync(A_MOMENT).unwrap_err();
+    assert!(error.is_timeout() && error.status().is_none(), "{error}");
+    let Error::Wait(wait) = &error else { panic!("{error}") };
+    let named: Vec<_> = wait.informers().iter().map(NotReady::informer).collect();
+    assert_eq!(named, ["configmaps", "secrets", "deployments.apps"]);
+    let [replay, refused, listing] = wait.informers() else { panic!("{error}") };
+    assert!(
+        matches!(replay.missing(), Missing::Replay { handler, pending: 2 } if handler == "slow")
+    );
+    assert!(replay.error().is_none());
+    let status = refused.error().and_then(Error::status).unwrap();
+    assert_eq!((status.code, &*status.message), (403, message));
+    assert!(refused.error().unwrap().is_forbidden());
+    assert!(matches!(listing.missing(), Missing::RestOfList { received: 0, expected: None }));
+    assert_eq!(format!("{error:#}").lines().count(), 4, "{error:#}");
+    let error = error.to_string();
     for part in [
-        "3 of 4 informers have not synced",
-        &format!("secrets: {}", secrets.status().unsynced().unwrap().split(';').next().unwrap()),
+        "3 of 4 informers have not synced after 20ms: ",
+        "secrets: ",
         message,
-        "deployments.apps: still listing: 0 of ?",
-        "configmaps: handler ",
+        "deployments.apps: still listing: nothing has come yet",
+        "configmaps: handler slow ",
         "still has 2 events",
     ] {
         assert!(error.contains(part), "{part:?} is not in {error}");
@@ -69,8 +84,14 @@ fn a_server_that_is_not_there_is_the_reason() {
     drop(server);
     factory.start().unwrap();
     wait_until("a failure", || maps.status().failures > 0);
-    let error = factory.wait_for_cache_sync(A_MOMENT).unwrap_err().to_string();
-    assert!(error.contains("configmaps: ") && error.to_lowercase().contains("refused"), "{error}");
+    let error = factory.wait_for_cache_sync(A_MOMENT).unwrap_err();
+    let Error::Wait(wait) = &error else { panic!("{error}") };
+    assert!(wait.informers()[0].error().is_some_and(Error::is_connection_refused), "{error}");
+    let error = error.to_string();
+    assert!(
+        error.starts_with("configmaps ") && error.to_lowercase().contains("refused"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -79,8 +100,9 @@ fn waiting_without_a_start_is_an_error_at_once() {
     let factory = factory(&server);
     let _ = factory.informer::<ConfigMap>();
     let start = std::time::Instant::now();
-    let error = factory.wait_for_cache_sync(LIMIT).unwrap_err().to_string();
-    assert!(error.contains("configmaps: not started"), "{error}");
+    let error = factory.wait_for_cache_sync(LIMIT).unwrap_err();
+    assert!(matches!(&error, Error::Wait(wait) if !wait.is_timeout()) && !error.is_timeout());
+    assert_eq!(error.to_string(), "configmaps has not synced: not started");
     sync(&factory);
     let _ = factory.informer::<Secret>();
     let error = factory.wait_for_cache_sync(LIMIT).unwrap_err().to_string();
@@ -106,7 +128,7 @@ fn waiting_ends_with_the_factory() {
         wait_until("a failure", || maps.status().failures > 0);
         factory.shutdown().unwrap();
         let error = waiting.join().unwrap().unwrap_err().to_string();
-        assert!(error.contains("configmaps: stopped"), "{error}");
+        assert_eq!(error, "configmaps has not synced: stopped");
     });
 }
 
@@ -127,4 +149,24 @@ fn a_refusal_for_one_kind_of_many_leaves_the_others_alone() {
     server.clear_faults();
     factory.wait_for_cache_sync(LIMIT).unwrap();
     assert!(client(&server).api::<Secret>().list(&Default::default()).is_ok());
+}
+
+/// The first one never comes to its end, and is waited for first.
+#[test]
+fn waiting_ends_when_any_of_them_cannot_come_any_more() {
+    let server = server();
+    server.inject(When::any().resource("configmaps"), Fault::status(500));
+    let factory = factory(&server);
+    let (maps, secrets) = (factory.informer::<ConfigMap>(), factory.informer::<Secret>());
+    factory.start().unwrap();
+    secrets.wait_for_sync(LIMIT).unwrap();
+    let start = std::time::Instant::now();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| factory.wait_for_cache_sync(LIMIT));
+        wait_until("a failure", || maps.status().failures > 0);
+        secrets.stop();
+        let error = waiting.join().unwrap().unwrap_err();
+        assert!(!error.is_timeout() && error.to_string().contains("secrets: stopped"), "{error}");
+    });
+    assert!(start.elapsed() < LIMIT / 2, "{:?}", start.elapsed());
 }

@@ -235,3 +235,20 @@ fn a_hammered_controller_ends_with_what_the_server_has() {
         running.join().unwrap().unwrap();
     });
 }
+
+#[test]
+fn a_controller_runs_once() {
+    let source = Source::new();
+    let (_store, controller) = Informer::new(source.clone(), |_: Event<ConfigMap>| ());
+    let stop = StopToken::new();
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| controller.run(&stop));
+        wait_until("synced", || controller.has_synced());
+        let twice = controller.run(&stop).unwrap_err().to_string();
+        assert!(twice.contains("configmaps runs already, or has stopped"), "{twice}");
+        stop.stop();
+        running.join().unwrap().unwrap();
+    });
+    assert!(controller.run(&StopToken::new()).is_err(), "its queue is closed");
+    assert_eq!(source.lists(), 1);
+}

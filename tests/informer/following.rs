@@ -92,7 +92,11 @@ fn one_reads_what_one_wrote() {
         assert!(informer.store().get_by_key(made.key().as_str()).is_some());
     }
     let never = informer.wait_for_resource_version("999999999", Duration::from_millis(10));
-    assert!(never.unwrap_err().to_string().contains("999999999"));
+    let never = never.unwrap_err();
+    assert!(
+        never.is_timeout() && never.to_string().contains("resource version 999999999"),
+        "{never}"
+    );
 }
 
 #[test]
@@ -214,6 +218,25 @@ fn events_of_a_key_are_a_life_and_the_store_is_never_behind_them() {
     wait_until("all events told", idle);
     assert!(problems.lock().is_empty(), "{:#?}", problems.lock());
     assert!(*told.lock() >= 3 * 3 * 20, "{}", told.lock());
+}
+
+#[test]
+fn a_version_that_was_reached_is_reached_however_much_comes_after_it() {
+    let server = ApiServer::start().unwrap();
+    let informer = builder(&server).build().unwrap();
+    informer.start().unwrap();
+    informer.wait_for_sync(LIMIT).unwrap();
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let (server, informer) = (&server, &informer);
+            scope.spawn(move || {
+                for n in 0..400 {
+                    let version = put(server, &format!("m{writer}"), &n.to_string());
+                    informer.wait_for_resource_version(&version, LIMIT).unwrap();
+                }
+            });
+        }
+    });
 }
 
 #[test]

@@ -11,7 +11,10 @@ use std::{
 };
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kinformer::{Error, Event, EventHandler, HandlerFuncs, Object, Result, cache::Deleted};
+use kinformer::{
+    Error, Event, EventHandler, FilteringHandler, HandlerFuncs, NamedHandler, Object, Result,
+    cache::Deleted,
+};
 use serde_json::json;
 
 use crate::support::{LIMIT, Source, listen, listener, started, value, wait_until};
@@ -80,6 +83,38 @@ fn a_boxed_handler_passes_on_each_of_the_three_functions() {
     );
 }
 
+/// Tells what was added, and when that was all.
+struct Start(mpsc::Sender<String>);
+
+impl EventHandler<ConfigMap> for Start {
+    fn on_add(&mut self, object: Object<ConfigMap>, _initial: bool) {
+        let _ = self.0.send(object.name().to_owned());
+    }
+
+    fn on_synced(&mut self) {
+        let _ = self.0.send("all".into());
+    }
+}
+
+#[test]
+fn a_handler_learns_once_that_it_has_been_told_of_everything_however_it_is_wrapped() {
+    let source = Source::new();
+    source.put("a", "1");
+    let informer = source.informer().build().unwrap();
+    let (send, early) = mpsc::channel();
+    informer.add_event_handler(Start(send)).unwrap();
+    informer.start().unwrap();
+    assert_eq!([next(&early), next(&early)], ["a", "all"]);
+    let (send, late) = mpsc::channel();
+    let handler: Box<dyn EventHandler<ConfigMap>> = Box::new(Start(send));
+    let filter = |object: &Object<ConfigMap>| object.name() != "a";
+    let handler = FilteringHandler::new(filter, NamedHandler::new("start", handler));
+    informer.add_event_handler(handler).unwrap();
+    assert_eq!(next(&late), "all", "also of nothing");
+    source.put("b", "1");
+    assert_eq!([next(&early), next(&late)], ["b", "b"], "and not again");
+}
+
 #[test]
 fn closures_for_some_events_leave_the_others_alone() {
     let source = Source::new();
@@ -141,8 +176,9 @@ fn a_handler_that_fails_goes_on() {
     let (send, receive) = mpsc::channel();
     let registration = informer
         .on_event(move |event| -> Result<()> {
-            let _ = send.send(event.key().name().to_owned());
-            Err(Error::Stopped)
+            let name = event.key().name().to_owned();
+            let _ = send.send(name.clone());
+            Err(Error::other(std::io::Error::other(format!("cannot have {name}"))))
         })
         .unwrap();
     informer.start().unwrap();
@@ -150,6 +186,55 @@ fn a_handler_that_fails_goes_on() {
     source.put("b", "1");
     assert_eq!([next(&receive), next(&receive)], ["a", "b"]);
     assert!(registration.has_synced());
+    wait_until("both are counted", || informer.status().handlers[0].errors == 2);
+    let status = informer.status();
+    assert_eq!(status.handlers[0].last_error.as_deref(), Some("cannot have b"));
+    let mut counted = None;
+    status.metrics(|metric| {
+        if metric.name == "kinformer_handler_errors_total" {
+            counted = Some(metric.value);
+        }
+    });
+    assert_eq!(counted, Some(2.0));
+    let printed = status.to_string();
+    let row: Vec<_> = printed.lines().last().unwrap().split_whitespace().rev().collect();
+    assert_eq!(row[..2], ["2", "0"], "{printed}");
+}
+
+/// Everything of the user's may panic: its errors when they are printed, what it panics with.
+#[test]
+fn errors_and_panics_that_panic_themselves_end_no_thread() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    #[derive(Debug)]
+    struct Unprintable;
+    impl std::fmt::Display for Unprintable {
+        fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            panic!("printed")
+        }
+    }
+    impl std::error::Error for Unprintable {}
+    let source = Source::new();
+    for name in ["bomb", "unprintable", "good"] {
+        source.put(name, "1");
+    }
+    let informer = source.informer().build().unwrap();
+    let registration = informer
+        .on_event(|event| match event.key().name() {
+            "bomb" => std::panic::panic_any(Bomb),
+            "unprintable" => Err(Error::other(Unprintable)),
+            _ => Ok(()),
+        })
+        .unwrap();
+    informer.start().unwrap();
+    informer.wait_for_sync(LIMIT).unwrap();
+    assert!(registration.has_synced());
+    assert_eq!(informer.status().handlers[0].panics, 2);
+    informer.stop();
 }
 
 #[test]
@@ -196,6 +281,9 @@ fn a_handler_that_takes_its_time_delays_nobody_else_and_its_backlog_can_be_read(
     let status = informer.status();
     assert_eq!(status.handlers[0].pending, slow.pending());
     assert!(status.handlers[0].busy_for.is_some());
+    let waited = status.handlers[0].oldest_pending.unwrap();
+    assert!(informer.status().handlers[0].oldest_pending.unwrap() >= waited, "it goes on waiting");
+    assert_eq!(status.handlers[1].oldest_pending, None);
     assert!(!slow.has_synced(), "its first call has not returned");
     drop(release);
     wait_until("all told", || slow.pending() == 0);
@@ -291,4 +379,17 @@ fn events_wait_for_a_blocked_handler_and_a_minute_is_nothing_to_the_store() {
     assert_eq!(registration.pending(), 1_000);
     drop(release);
     wait_until("all told", || registration.pending() == 0);
+}
+
+#[test]
+fn a_handler_may_be_given_a_name() {
+    let source = Source::new();
+    let informer = source.informer().build().unwrap();
+    let closure = informer.on_event_named("audit", |_| ()).unwrap();
+    let (send, _receive) = crossbeam_channel::unbounded();
+    let channel = kinformer::NamedHandler::new(format!("channel {}", 1), send);
+    let channel = informer.add_event_handler(channel).unwrap();
+    assert_eq!([closure.name(), channel.name()], ["audit", "channel 1"]);
+    let names: Vec<_> = informer.status().handlers.into_iter().map(|one| one.name).collect();
+    assert_eq!(names, ["audit", "channel 1"]);
 }

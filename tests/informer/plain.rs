@@ -2,9 +2,11 @@
 
 use std::{sync::mpsc, time::Duration};
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kinformer::testing::ApiServer;
-use kinformer::{Client, Event, Informer, ListWatch, Object, StopToken, cache::Indexers};
+use kinformer::{
+    Client, Error, Event, Informer, ListWatch, Object, SharedInformer, StopToken, cache::Indexers,
+};
 
 use crate::support::{
     LIMIT, Source, client, delete, listener, put, quick, text, value, wait_until,
@@ -128,4 +130,29 @@ fn run_returns_at_the_stop_and_a_controller_can_be_asked_while_it_runs() {
         stop.stop();
         running.join().unwrap().unwrap();
     });
+}
+
+#[test]
+fn a_source_of_a_namespace_that_cannot_be_is_refused_before_anything_is_sent() {
+    let server = ApiServer::start().unwrap();
+    let client = client(&server);
+    for bad in ["Shop", "a/b", "a.b", "..", "-", &"a".repeat(64)] {
+        let source = || ListWatch::<ConfigMap>::from_client(&client, Some(bad));
+        let controller = || Informer::new(source(), |_: Event<ConfigMap>| ()).1;
+        for error in [
+            SharedInformer::builder(source()).build().unwrap_err(),
+            controller().run(&StopToken::new()).unwrap_err(),
+            controller().spawn().map(drop).unwrap_err(),
+        ] {
+            let Error::Invalid(input) = &error else { panic!("{error:?}") };
+            assert_eq!(input.argument(), "namespace");
+            assert!(error.to_string().contains(&format!("{bad:?}")), "{error}");
+        }
+    }
+    let nodes = ListWatch::<Node>::from_client(&client, Some("default"));
+    let error = SharedInformer::builder(nodes).build().unwrap_err().to_string();
+    assert!(error.contains("nodes do not live in namespaces"), "{error}");
+    assert!(server.requests().is_empty(), "nobody was asked");
+    let everywhere = ListWatch::<ConfigMap>::from_client(&client, Some(""));
+    assert!(SharedInformer::builder(everywhere).build().is_ok(), "empty is all namespaces");
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use kinformer::Registration;
+use kinformer::{Registration, cache::Indexers};
 use parking_lot::Mutex;
 
 use crate::support::{LIMIT, Source, listen, listener, started, wait_until};
@@ -59,6 +59,23 @@ fn a_registration_belongs_to_its_informer_and_outlives_it() {
     registration.remove();
     source.put("a", "1");
     assert_eq!(events.next(), "+a 1 false");
+}
+
+#[test]
+fn a_registration_does_not_keep_what_the_informer_knew() {
+    let source = Source::new();
+    source.put("a", "1");
+    let known = Arc::new(());
+    let index = {
+        let known = known.clone();
+        Indexers::new().with("known", move |_| vec![Arc::strong_count(&known).to_string()])
+    };
+    let informer = started(source.informer().indexers(index));
+    let registration = informer.on_event(|_| ()).unwrap();
+    drop(informer);
+    assert_eq!(Arc::strong_count(&known), 1, "the index is gone, and the store with it");
+    assert_eq!(registration.pending(), 0);
+    registration.remove();
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn waiting_for_one_that_has_not_started_says_so() {
     let informer = builder(&server).name("the maps").build().unwrap();
     assert_eq!(informer.name(), "the maps");
     let why = why(&informer);
-    assert!(why.contains("the maps has not synced: not started"), "{why}");
+    assert!(why.contains("the maps has not synced after 20ms: not started"), "{why}");
     informer.stop();
     assert!(informer.wait_for_sync(LIMIT).unwrap_err().to_string().contains("stopped"));
 }
@@ -66,7 +66,7 @@ fn waiting_says_that_it_is_still_listing() {
     informer.start().unwrap();
     wait_until("listing", || matches!(informer.status().doing, Doing::Listing { .. }));
     let listing = why(&informer);
-    assert!(listing.contains("still listing: 0 of ?"), "{listing}");
+    assert!(listing.contains("still listing: nothing has come yet"), "{listing}");
 }
 
 #[test]
@@ -122,6 +122,25 @@ fn waiting_ends_with_the_informer() {
     informer.stop();
     assert!(waiter.join().unwrap().unwrap_err().to_string().contains("stopped"));
     assert!(!informer.has_synced());
+}
+
+#[test]
+fn waiting_for_one_that_has_stopped_says_so_whatever_it_last_knew() {
+    let source = Source::new();
+    source.put("a", "1");
+    let informer = started(source.informer().name("maps"));
+    informer.stop();
+    assert!(informer.has_synced(), "what it last knew can be read");
+    let stopped = informer.wait_for_sync(LIMIT).unwrap_err().to_string();
+    assert!(stopped.contains("maps has not synced: stopped"), "{stopped}");
+    assert!(informer.clear());
+    let cleared = informer.wait_for_sync(LIMIT).unwrap_err().to_string();
+    assert!(cleared.contains("maps has not synced: stopped"), "{cleared}");
+    let status = informer.status();
+    assert!(!informer.has_synced() && !status.has_synced && status.objects == 0);
+    let printed = status.to_string();
+    let row: Vec<_> = printed.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row[..3], ["maps", "stopped", "no"], "{printed}");
 }
 
 #[test]
@@ -186,8 +205,9 @@ fn a_status_prints_as_a_small_table() {
         printed.lines().map(|line| line.split_whitespace().collect()).collect();
     let row = ["maps", "watching", "0s", "yes", "1", "0", "1", "0", "1", "1", "0", "0s"];
     assert_eq!(lines[1], row, "{printed}");
-    assert_eq!(lines[2], ["HANDLER", "SYNCED", "WAITING", "BUSY", "PANICS"]);
-    assert_eq!(&lines[3][1..], ["yes", "0", "-", "0"], "{printed}");
+    let heading = ["HANDLER", "SYNCED", "WAITING", "OLDEST", "BUSY", "PANICS", "ERRORS"];
+    assert_eq!(lines[2], heading);
+    assert_eq!(&lines[3][1..], ["yes", "0", "-", "-", "0", "0"], "{printed}");
     informer.stop();
     assert!(informer.status().to_string().contains("stopped"));
 }

@@ -107,6 +107,32 @@ fn an_object_that_the_transform_fails_on_is_left_out_and_reported() {
 }
 
 #[test]
+fn a_transform_or_an_error_handler_that_panics_costs_one_object_and_not_the_informer() {
+    let source = Source::new();
+    source.put("bad", "1");
+    source.put("good", "1");
+    let (send, errors) = mpsc::channel();
+    let informer = source
+        .informer()
+        .transform(|map: &mut ConfigMap| match map.metadata.name.as_deref() {
+            Some("bad") => panic!("on purpose"),
+            _ => Ok(()),
+        })
+        .on_error(move |error: &Error| {
+            let _ = send.send(error.to_string());
+            panic!("on purpose, too");
+        });
+    let informer = started(informer);
+    let error = errors.recv_timeout(LIMIT).unwrap();
+    assert!(error.contains("transform") && error.contains("default/bad: on purpose"), "{error}");
+    source.put("bad", "2");
+    let version = source.put("good", "2");
+    informer.wait_for_resource_version(&version, LIMIT).unwrap();
+    assert_eq!(informer.store().list_keys(), ["default/good"]);
+    assert_eq!(informer.status().passed_over, 2);
+}
+
+#[test]
 fn a_transform_may_not_rename_an_object() {
     let source = Source::new();
     source.put("a", "1");

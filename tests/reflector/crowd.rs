@@ -11,6 +11,7 @@ use std::{
 use kinformer::{
     ApiResource, Client, Crowd, DynamicObject, ListMeta, ListOptions, ListWatch, ListerWatcher,
     Object, Result, SharedInformer, StopToken, Watch, WatchEvent,
+    cache::DeltaFifo,
     config::{ConfigBuilder, Timeouts},
     testing::{ApiServer, Fault, Moment, Verb, When},
 };
@@ -18,7 +19,7 @@ use kinformer::{
 use crate::{
     mirror::{Mirror, lists, put, queries, server_versions, versions},
     proxy::Proxy,
-    support::{config_maps, eventually, one_pause, pauses, short_pauses},
+    support::{config_maps, eventually, no_pause, one_pause, pauses, short_pauses},
 };
 
 const INFORMERS: usize = 60;
@@ -165,6 +166,80 @@ fn sixty_informers_come_back_from_an_outage_one_after_the_other() {
         assert!((1..=4).contains(&coming_back), "{coming_back} lists at once");
         // A watch that is too late, and a list; a watch after it unless it was streamed.
         assert!(queries(&server).len() <= INFORMERS * 3, "{}", queries(&server).len());
+    }
+}
+
+/// Lets those go that wait, also if a test fails before it does.
+struct Release(StopToken);
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// One whose next attempt is an hour away, and one that never returns from being told of its failure.
+#[test]
+fn nobody_waits_for_one_that_will_try_much_later_or_is_busy_elsewhere() {
+    let server = ApiServer::start().unwrap();
+    put(&server, "a", "1");
+    let proxy = Proxy::start(&server);
+    let client = Client::new(proxy.config().build().unwrap()).unwrap();
+    proxy.refuse();
+    let release = StopToken::new();
+    let late = Mirror::of(&client, no_pause(), |builder| builder);
+    eventually("its failure", || !late.errors().is_empty());
+    let told_of = Arc::new(AtomicUsize::new(0));
+    let _stuck = {
+        let (release, told) = (release.clone(), told_of.clone());
+        Mirror::of(&client, short_pauses(), |builder| {
+            builder.on_error(move |_| {
+                told.fetch_add(1, Ordering::SeqCst);
+                release.wait();
+            })
+        })
+    };
+    let _release = Release(release);
+    eventually("its failure", || told_of.load(Ordering::SeqCst) == 1);
+    let quick = Mirror::of(&client, short_pauses(), |builder| builder);
+    eventually("three attempts", || quick.errors().len() >= 3);
+    proxy.resume();
+    quick.wait_for(&server);
+    late.wait_for(&server);
+}
+
+/// Without a turn that is given up, four that are stuck are all that ever list.
+#[test]
+fn slow_transforms_do_not_keep_others_from_listing() {
+    for streamed in [true, false] {
+        let server = ApiServer::start().unwrap();
+        put(&server, "a", "1");
+        let client = Client::new(server.config()).unwrap();
+        let release = StopToken::new();
+        let stuck = Arc::new(AtomicUsize::new(0));
+        let mirrors: Vec<_> = (0..4)
+            .map(|_| {
+                let (release, stuck) = (release.clone(), stuck.clone());
+                let fifo = DeltaFifo::builder(|object: &Object| object.key().clone())
+                    .transform(move |object: Object| {
+                        stuck.fetch_add(1, Ordering::SeqCst);
+                        release.wait();
+                        Ok(object)
+                    })
+                    .build();
+                Mirror::into(&client, Arc::new(fifo), |builder| builder.streamed_lists(streamed))
+            })
+            .collect();
+        let release = Release(release);
+        eventually("all turns", || stuck.load(Ordering::SeqCst) == 4);
+        Mirror::of(&client, no_pause(), |builder| builder.streamed_lists(streamed))
+            .wait_for(&server);
+        assert_eq!(stuck.load(Ordering::SeqCst), 4);
+        drop(release);
+        for mirror in &mirrors {
+            let listed = || !mirror.reflector.last_sync_resource_version().is_empty();
+            eventually("the list of one that was stuck", listed);
+        }
     }
 }
 

@@ -21,6 +21,7 @@ mod server;
 mod stopping;
 mod streamed;
 mod support;
+mod together;
 mod turns;
 mod versions;
 mod watching;

@@ -131,7 +131,8 @@ fn pages_are_asked_for_as_the_api_wants_it() {
         mirror.wait_for(&server);
         let queries = queries(&server);
         let lists: Vec<_> = queries.iter().filter(|query| is_list(query)).skip(1).collect();
-        assert_eq!(*lists[0], format!("limit=2&resourceVersion={last}"));
+        let not_older = "&resourceVersionMatch=NotOlderThan";
+        assert_eq!(*lists[0], format!("limit=2&resourceVersion={last}{not_older}"));
         let is_next = |page: &str| page.starts_with("continue=") && page.ends_with("&limit=2");
         assert!(is_next(lists[1]) && lists[1].matches('&').count() == 1, "{lists:?}");
         if expires {
@@ -141,6 +142,30 @@ fn pages_are_asked_for_as_the_api_wants_it() {
         }
         assert_eq!(mirror.errors(), [""; 0]);
     }
+}
+
+/// Else the same state is listed again, and its watch expires again, for as long as the server can list it.
+#[test]
+fn pages_after_an_expired_watch_are_of_a_newer_state() {
+    let server = server();
+    let mirror = Mirror::start(server.config(), short_pauses(), |builder| {
+        builder.streamed_lists(false).page_size(1)
+    });
+    let listed = mirror.catch_up(&server);
+    // Something else changes, so that there is a newer state.
+    let other =
+        serde_json::json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
+    server.put(other).unwrap();
+    let newest = server.resource_version();
+    assert_ne!(newest, listed);
+    server.inject(watch(), Fault::expired_after(0));
+    server.drop_connections();
+    eventually("another list", || lists(&server) > 2);
+    server.clear_faults();
+    eventually("a watch from the newest state", || {
+        let watched = queries(&server).pop().unwrap();
+        server.watches() == 1 && watched.contains(&format!("resourceVersion={newest}&"))
+    });
 }
 
 #[test]
@@ -161,6 +186,29 @@ fn a_watch_that_breaks_goes_on_without_a_list_and_without_a_word() {
         assert_eq!(lists(&server), 1, "{fault:?}");
         assert_eq!(mirror.errors(), [""; 0], "{fault:?}");
     }
+}
+
+/// As after a restore from a backup. A kube-apiserver is silent on a watch from a version that it has not
+/// come to, and so is the embedded server.
+#[test]
+fn a_server_that_went_back_to_an_older_state_is_listed_anew() {
+    let old = server();
+    for n in 0..100 {
+        put(&old, "a", &n.to_string());
+    }
+    let address = old.url().trim_start_matches("http://").parse().unwrap();
+    let mirror = Mirror::start(old.config(), short_pauses(), |builder| {
+        builder.watch_silence(Duration::from_secs(2))
+    });
+    mirror.wait_for(&old);
+    drop(old);
+    let restored = ApiServer::builder().listen(address).start().unwrap();
+    put(&restored, "b", "restored");
+    put(&restored, "c", "new");
+    mirror.wait_for(&restored);
+    put(&restored, "c", "newer");
+    delete(&restored, "b");
+    mirror.wait_for(&restored);
 }
 
 #[test]

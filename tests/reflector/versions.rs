@@ -183,8 +183,8 @@ fn an_object_without_a_version_does_not_lose_the_last_one() {
 #[test]
 fn watches_are_asked_for_between_five_and_ten_minutes_each_its_own() {
     let mut script = Script::new().list("1", &[]);
-    for _ in 0..40 {
-        script = script.watch([bookmark("1")], End::Close);
+    for version in 2..42 {
+        script = script.watch([bookmark(&version.to_string())], End::Close);
     }
     let run = script.run_with(no_pause(), |builder| builder);
     crate::support::eventually("many watches", || run.calls().len() == 42);

@@ -1,17 +1,21 @@
 //! What is done with events, and what next when a watch ends.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use kinformer::{
-    Object,
-    cache::{DeltaFifo, meta_namespace_key},
+    Object, Reflector, StopToken,
+    cache::{DeltaFifo, Store, meta_namespace_key},
 };
 
 use crate::{
+    raw::{logged, start_log},
     script::{End, Script},
     support::{
         added, api, bookmark, deleted, error_event, eventually, modified, no_pause, object,
-        one_pause, refused, short_pauses, unusable,
+        one_pause, pauses, refused, short_pauses, unusable,
     },
 };
 
@@ -122,13 +126,60 @@ fn any_other_error_event_is_told_and_listed_again() {
 }
 
 #[test]
+fn a_watch_that_says_the_same_again_and_again_is_not_opened_again_without_a_pause() {
+    let mut script = Script::new().list("1", &["a:1"]);
+    for _ in 0..5 {
+        script = script.watch([added("a", "1")], End::Close);
+    }
+    let start = Instant::now();
+    let mut run = script.run_with(pauses(40, 1.0, 40), |builder| builder);
+    let mut calls = vec!["list 0 limit=500"];
+    calls.resize(1 + 5 + 1, "watch 1");
+    run.expect(&calls);
+    assert!(start.elapsed() >= Duration::from_millis(3 * 40), "{:?}", start.elapsed());
+    assert_eq!(run.errors(), [""; 0], "nothing is lost by it");
+    // One that brings something new is.
+    let moving = Script::new().list("1", &["a:1"]).watch([modified("a", "2")], End::Close);
+    moving.run_with(no_pause(), |builder| builder).expect(&[
+        "list 0 limit=500",
+        "watch 1",
+        "watch 2",
+    ]);
+}
+
+#[test]
+fn the_same_failure_over_and_over_is_a_warning_once() {
+    start_log();
+    let mut script = Script::new();
+    for _ in 0..4 {
+        script = script.list_fails(api(404, "Gone for good"));
+    }
+    script = script.list_fails(api(403, "Gone for good")).list("1", &[]);
+    script = script.watch_fails(api(404, "Gone for good"));
+    let name = "the-same-over-and-over";
+    let store = Store::new(meta_namespace_key);
+    let reflector =
+        Reflector::builder(script.source(), store).name(name).backoff(short_pauses()).build();
+    let stop = StopToken::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| reflector.run(&stop));
+        let told = || logged(&format!("{name}: api")) + logged(&format!("{name}: again: "));
+        eventually("all failures", || told() == 6);
+        stop.stop();
+    });
+    let warnings = |code: u16| logged(&format!("{name}: api: no message ({code} Gone for good)"));
+    assert_eq!((warnings(404), warnings(403)), (2, 1), "once for each change, again after success");
+    assert_eq!(logged(&format!("{name}: again: ")), 3);
+}
+
+#[test]
 fn internal_errors_are_sat_out_if_asked_for() {
     let mut script = Script::new().list("1", &[]);
     for _ in 0..5 {
         script = script.watch([error_event(500, "InternalError")], End::Close);
     }
     let limit = Duration::from_secs(60);
-    let mut run = script.run_with(no_pause(), |builder| builder.retry_internal_errors(limit));
+    let mut run = script.run_with(short_pauses(), |builder| builder.retry_internal_errors(limit));
     run.expect(&[
         "list 0 limit=500",
         "watch 1",

@@ -459,7 +459,7 @@ impl log::Log for Log {
     fn flush(&self) {}
 }
 
-fn start_log() {
+pub(crate) fn start_log() {
     // Another test may have been first.
     if log::set_logger(&LOG).is_ok() {
         log::set_max_level(log::LevelFilter::Debug);

@@ -494,6 +494,28 @@ fn compression_is_offered_unless_the_config_says_no() {
 }
 
 #[test]
+fn a_namespace_that_cannot_be_is_refused_by_every_verb() {
+    type Call = fn(&Api<DynamicObject>) -> kinformer::Result<()>;
+    let calls: &[Call] = &[
+        |api| api.get("x").map(drop),
+        |api| api.list(&ListOptions::new()).map(drop),
+        |api| api.list_all(&ListOptions::new()).try_for_each(|item| item.map(drop)),
+        |api| api.watch(&ListOptions::new()).map(drop),
+        |api| api.create(&json!({"metadata": {"name": "x"}})).map(drop),
+        |api| api.delete("x").map(drop),
+        |api| api.delete_collection(&DeleteOptions::new(), &ListOptions::new()),
+        |api| api.logs("x", &LogOptions::new()).map(drop),
+    ];
+    for bad in ["", "Shop", "a/b", "a.b", "-a", &"a".repeat(64)] {
+        for call in calls {
+            let why = refused(|client| call(&client.dynamic(&pods()).namespace(bad)));
+            let expected = format!("invalid namespace: {bad:?} cannot be the name of one");
+            assert!(why.starts_with(&expected), "{why}");
+        }
+    }
+}
+
+#[test]
 fn names_that_would_change_the_path_are_refused_here() {
     for bad in ["", ".", "..", "a/b", "a%2bb", "a b", "a?b", "a#b"] {
         let namespace = refused(|client| client.dynamic(&pods()).namespace(bad).get("web-0"));

@@ -1,8 +1,11 @@
 //! Whom the client trusts, who it is, and what it says when a handshake fails.
 
-use std::time::{Duration, Instant};
+use std::{
+    io::{Read, Write},
+    time::{Duration, Instant},
+};
 
-use kinformer::{Error, Phase, config::Config};
+use kinformer::{Error, ListOptions, Phase, config::Config};
 use parking_lot::Mutex;
 use rustls::{
     pki_types::{PrivateKeyDer, pem::PemObject},
@@ -322,4 +325,38 @@ fn a_server_that_hangs_up_in_the_handshake_is_named() {
     let error = client(Config::builder(url).no_proxy()).get_raw("/").unwrap_err().to_string();
     assert_eq!(error, "tls: 127.0.0.1: the server closed the connection");
     assert_eq!(server.accepted(), 1);
+}
+
+#[test]
+fn what_is_no_tls_ends_a_watch_at_once_also_behind_events() {
+    let authority = Authority::new("a");
+    let leaf = authority.issue(&["127.0.0.1"]);
+    let config = std::sync::Arc::new(Authority::server_config(&leaf));
+    let mut server = Server::start("127.0.0.1:0", move |mut socket, over| {
+        let mut session = rustls::ServerConnection::new(config.clone()).unwrap();
+        session.complete_io(&mut socket).unwrap();
+        let mut connection = rustls::StreamOwned::new(session, socket);
+        let mut head = [0; 4096];
+        if connection.read(&mut head).is_err() {
+            return;
+        }
+        let mut bytes = Vec::new();
+        let mut send = |text: &str| {
+            connection.conn.writer().write_all(text.as_bytes()).unwrap();
+            connection.conn.write_tls(&mut bytes).unwrap();
+        };
+        send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n");
+        for _ in 0..8 {
+            let event = r#"{"type":"ADDED","object":{"metadata":{"name":"a"}}}"#;
+            send(&format!("{event}{:1000}", ""));
+        }
+        bytes.extend_from_slice(&[0x17, 3, 3, 0, 40]);
+        bytes.extend_from_slice(&[7; 40]);
+        connection.sock.write_all(&bytes).unwrap();
+        over.wait();
+    });
+    server.authority = Some(authority.pem);
+    let mut watch = config_maps(&server.client()).watch(&ListOptions::new()).unwrap();
+    let error = watch.find_map(Result::err).unwrap();
+    assert!(!error.is_timeout(), "{error}");
 }
