@@ -52,9 +52,9 @@ fn waiting_for_a_kind_that_is_not_served_says_so_and_ends_well_once_it_is() {
     let why = informer.wait_for_sync(Duration::from_millis(20)).unwrap_err().to_string();
     assert!(why.contains("widgets.example.com") && why.contains("404"), "{why}");
     server.create(definition()).unwrap();
-    server.create(widget("a")).unwrap();
     informer.wait_for_sync(LIMIT).unwrap();
-    assert_eq!(informer.store().list_keys(), ["default/a"]);
+    server.create(widget("a")).unwrap();
+    wait_until("the widget", || informer.store().list_keys() == ["default/a"]);
 }
 
 #[test]
