@@ -200,10 +200,15 @@ fn a_status_prints_as_a_small_table() {
     informer.wait_for_sync(LIMIT).unwrap();
     wait_until("watching", || informer.status().doing == Doing::Watching);
     assert_eq!(events.next(), "+a 1 true");
-    let printed = informer.status().to_string();
+    // It has been told, and may not have returned yet.
+    wait_until("an idle handler", || informer.status().handlers[0].busy_for.is_none());
+    let status = informer.status();
+    let seconds = |age: Option<Duration>| format!("{}s", age.unwrap().as_secs());
+    let (watching, last) = (seconds(status.watch_age), seconds(status.last_event_age));
+    let printed = status.to_string();
     let lines: Vec<Vec<_>> =
         printed.lines().map(|line| line.split_whitespace().collect()).collect();
-    let row = ["maps", "watching", "0s", "yes", "1", "0", "1", "0", "1", "1", "0", "0s"];
+    let row = ["maps", "watching", &watching, "yes", "1", "0", "1", "0", "1", "1", "0", &last];
     assert_eq!(lines[1], row, "{printed}");
     let heading = ["HANDLER", "SYNCED", "WAITING", "OLDEST", "BUSY", "PANICS", "ERRORS"];
     assert_eq!(lines[2], heading);
