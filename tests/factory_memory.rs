@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kinformer::{
-    ApiResource, Client, Event, NamespaceSet, Selection, SharedInformerFactory, testing::ApiServer,
+    ApiResource, Client, Event, NamespaceSet, Selection, SharedInformerFactory, StopToken,
+    testing::ApiServer,
 };
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -47,7 +48,7 @@ fn stopping_one_informer_gives_its_memory_back(
     server: &ApiServer,
     factory: &SharedInformerFactory,
 ) {
-    let threads_before = settled(server);
+    let threads_before = threads();
     let before = resident();
     // Handles that are left must not keep the objects.
     let (mut rounds, mut handles) = (Vec::new(), Vec::new());
@@ -61,7 +62,7 @@ fn stopping_one_informer_gives_its_memory_back(
         assert!(factory.stop_informer(&pods));
         handles.push(pods);
         rounds.push((with, resident()));
-        assert_eq!(settled(server), threads_before);
+        assert_settles(server, &threads_before);
     }
     println!("{PODS} pods, KB resident: {before} before, (with, after) {rounds:?}");
     let first = rounds[0].0;
@@ -74,7 +75,7 @@ fn stopping_one_informer_gives_its_memory_back(
 }
 
 fn leases_sets_and_everything_leave_no_thread(server: &ApiServer, factory: &SharedInformerFactory) {
-    let before = settled(server);
+    let before = threads();
     let pods = ApiResource::of::<Pod>();
     for _ in 0..10 {
         let lease = factory.lease::<Pod>().unwrap();
@@ -88,16 +89,21 @@ fn leases_sets_and_everything_leave_no_thread(server: &ApiServer, factory: &Shar
         let all = all.watch(|_: Event| ()).unwrap();
         drop((all, lease, in_several));
     }
-    assert_eq!(settled(server), before);
+    assert_settles(server, &before);
 }
 
-/// The names of the threads, once the server has noticed who is gone: a count says little when it is
-/// wrong.
-fn settled(server: &ApiServer) -> Vec<String> {
+/// Only these threads are left, once the server has noticed who is gone and the kernel has taken those away
+/// that were joined.
+fn assert_settles(server: &ApiServer, expected: &[String]) {
     let start = Instant::now();
-    while server.watches() > 1 && start.elapsed() < LIMIT {
-        std::thread::yield_now();
+    while (server.watches() > 1 || threads() != expected) && start.elapsed() < LIMIT {
+        let _ = StopToken::new().wait_timeout(Duration::from_millis(1));
     }
+    assert_eq!(threads(), expected);
+}
+
+/// The names of those that are not the server's: a count says little when it is wrong.
+fn threads() -> Vec<String> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
     let mut names: Vec<_> = names.map(|name| name.trim_end().to_owned()).collect();

@@ -21,10 +21,15 @@ fn stopped_calls_leave_no_descriptor_and_no_thread() {
     for _ in 0..3 {
         interrupt_all();
     }
+    // Something of the first may have been on its way out.
+    let mut after = (descriptors(), threads());
     wait_until("there is nothing left but what was there before", || {
-        (descriptors(), threads()) == before
+        after = (descriptors(), threads());
+        after.0 <= before.0
+            && after.1.iter().all(|thread| before.1.contains(thread))
+            && after.1.len() <= before.1.len()
     });
-    println!("{before:?} before and after");
+    println!("{before:?} before, {after:?} after");
 }
 
 fn interrupt_all() {

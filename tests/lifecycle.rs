@@ -5,10 +5,11 @@
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kinformer::{Client, ListWatch, SharedInformer, testing::ApiServer};
+use kinformer::{Client, ListWatch, SharedInformer, StopToken, testing::ApiServer};
 use serde_json::json;
 
 const LIMIT: Duration = Duration::from_secs(120);
+const TENTH: Duration = Duration::from_millis(100);
 
 /// One test, because each counts what the whole process has.
 #[test]
@@ -37,6 +38,9 @@ fn a_thousand_cycles_leave_threads_descriptors_and_memory_where_they_were(
     server: &ApiServer,
     client: &Client,
 ) {
+    // A thread has its name when it has begun: that of the server that accepts has, when it has answered.
+    client.server_version().unwrap();
+    let alone = threads();
     let cycles = |count: usize| {
         for n in 0..count {
             let informer = informer(client);
@@ -52,14 +56,20 @@ fn a_thousand_cycles_leave_threads_descriptors_and_memory_where_they_were(
             drop(informer);
             server.clear_requests();
         }
-        settled(server)
+        // The server may not have noticed yet that nobody is connected any more, and a thread that was
+        // joined is there until the kernel has taken it away.
+        wait_until(|| server.watches() == 0 && threads() == alone);
+        assert_eq!(threads(), alone);
     };
     // What is made once, such as pools and arenas, is made now.
-    let before = cycles(200);
-    let after = cycles(1_000);
+    cycles(200);
+    let before = Left::now();
+    cycles(1_000);
+    let fewest = before.descriptors + 2;
+    wait_until(|| Left::now().descriptors <= fewest);
+    let after = Left::now();
     println!("before: {before:?}\nafter:  {after:?}");
-    assert_eq!(after.threads, before.threads);
-    assert!(after.descriptors <= before.descriptors + 2, "{before:?} {after:?}");
+    assert!(after.descriptors <= fewest, "{before:?} {after:?}");
     // 80 KB of objects in each of a thousand would be 80 MB.
     assert!(after.kilobytes < before.kilobytes + 8_192, "{before:?} {after:?}");
 }
@@ -80,29 +90,32 @@ fn sixty_idle_informers_stop_within_a_tenth_of_a_second(client: &Client) {
         start.elapsed()
     };
     // The best of some rounds: other tests may have the machine now and then.
-    let best = (0..5).map(|_| round()).min().unwrap();
-    println!("60 informers stopped one after the other: {best:?}");
-    assert!(best < Duration::from_millis(100), "{best:?}");
+    let mut rounds = Vec::new();
+    while rounds.len() < 20 && rounds.iter().all(|took| *took >= TENTH) {
+        rounds.push(round());
+    }
+    println!("60 informers stopped one after the other: {rounds:?}");
+    assert!(rounds.iter().any(|took| *took < TENTH), "{rounds:?}");
 }
 
 #[derive(Debug)]
 struct Left {
-    threads: Vec<String>,
     descriptors: usize,
     kilobytes: u64,
 }
 
-/// What there is once the server has noticed that nobody is connected any more, but for the pool.
-fn settled(server: &ApiServer) -> Left {
-    let start = Instant::now();
-    while server.watches() > 0 && start.elapsed() < LIMIT {
-        std::thread::yield_now();
+impl Left {
+    fn now() -> Self {
+        let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().count();
+        Self { descriptors, kilobytes: resident() }
     }
-    let is_ours = |name: &String| !name.starts_with("kinf-api");
-    Left {
-        threads: threads().into_iter().filter(is_ours).collect(),
-        descriptors: std::fs::read_dir("/proc/self/fd").unwrap().count(),
-        kilobytes: resident(),
+}
+
+/// Until it holds or the time is up: whoever waits looks what it is.
+fn wait_until(holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() && start.elapsed() < LIMIT {
+        let _ = StopToken::new().wait_timeout(Duration::from_millis(1));
     }
 }
 
@@ -112,11 +125,12 @@ fn resident() -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Their names, since a count says little when it is wrong.
+/// The names of those that are not the server's, since a count says little when it is wrong.
 fn threads() -> Vec<String> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
     let mut names: Vec<_> = names.map(|name| name.trim_end().to_owned()).collect();
+    names.retain(|name| !name.starts_with("kinf-api"));
     names.sort();
     names
 }

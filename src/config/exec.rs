@@ -550,9 +550,10 @@ mod tests {
     #[test]
     fn a_plugin_that_takes_too_long_is_ended() {
         let plugin = plugin("echo waiting >&2; exec sleep 100");
-        let limit = Duration::from_millis(200);
+        // Long enough to say it, however busy the machine is.
+        let limit = Duration::from_secs(4);
         let error = plugin.output(false, limit, &StopToken::new()).unwrap_err().to_string();
-        assert!(error.contains("did not end within 0 s; it said: waiting"), "{error}");
+        assert!(error.contains("did not end within 4 s; it said: waiting"), "{error}");
     }
 
     /// The first line that somebody writes to a file.
@@ -575,7 +576,7 @@ mod tests {
         let scratch = Scratch::new();
         let pid_file = scratch.path("pid");
         let script =
-            format!("sleep 5 & echo $$ >{}; while :; do sleep 1; done", pid_file.display());
+            format!("sleep 40 & echo $$ >{}; while :; do sleep 1; done", pid_file.display());
         let (plugin, stop) = (plugin(&script), StopToken::new());
         std::thread::scope(|scope| {
             let running = scope.spawn(|| plugin.run(&stop));
@@ -583,7 +584,7 @@ mod tests {
             let started = Instant::now();
             stop.stop();
             assert!(running.join().unwrap().unwrap_err().is_stopped());
-            assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+            assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
             assert!(!Path::new("/proc").join(pid).exists(), "the plugin is still there");
         });
         assert!(
@@ -595,10 +596,10 @@ mod tests {
     #[test]
     fn a_grandchild_that_keeps_the_pipes_does_not_delay_the_answer() {
         let started = Instant::now();
-        let script = format!("sleep 5 & echo '{}'", answer(&json!({"token": "t0k"})));
+        let script = format!("sleep 40 & echo '{}'", answer(&json!({"token": "t0k"})));
         let credential = run(&script).unwrap();
         assert_eq!(credential.token.as_ref().map(Secret::expose), Some("t0k"));
-        assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     }
 
     #[test]

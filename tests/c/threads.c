@@ -104,7 +104,7 @@ static kinf_informer_status wait_for_relist(struct shared *shared)
     kinf_informer_status status;
     for (unsigned waited = 1; waited <= 60000; waited++) {
         MUST(kinf_informer_read_status(shared->informer, &status, sizeof status, &error));
-        if (status.lists > 1)
+        if (status.lists > 1 && status.watches > 1) /* the list is there before the watch after it */
             break;
         if (waited % 5000 == 0)
             cut_off(shared);

@@ -306,7 +306,7 @@ fn an_index_added_while_writers_write_appears_whole() {
             indexer.add_indexers(Indexers::new().with(&name, values)).unwrap();
             assert_eq!(indexer.index_keys(&name, "all").unwrap().len(), KEYS);
         }
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(120);
         while looks.load(Ordering::Relaxed) < 5 && Instant::now() < until {
             thread::yield_now();
         }

@@ -52,7 +52,7 @@ pub(crate) fn relist<K: 'static>(server: &ApiServer, informer: &SharedInformer<K
     wait_until("another list", || informer.status().lists > lists);
 }
 
-pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < LIMIT, "not in time: {what}");

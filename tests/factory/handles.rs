@@ -23,10 +23,12 @@ fn a_handler_may_ask_for_informers_and_start_them() {
             let _ = send.send((factory.start().is_ok(), secrets));
         })
         .unwrap();
-    sync(&factory);
+    factory.start().unwrap();
+    // Until then there may be one that is not started, which nobody can wait for.
     let (started, secrets) = receive.recv_timeout(LIMIT).unwrap();
     assert!(started && secrets.is_same(&factory.informer::<Secret>()));
-    secrets.wait_for_sync(LIMIT).unwrap();
+    factory.wait_for_cache_sync(LIMIT).unwrap();
+    assert!(secrets.has_synced());
 }
 
 #[test]

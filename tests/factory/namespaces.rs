@@ -13,7 +13,7 @@ use kinformer::{
     ApiResource, Event, NamespaceSet, Selection, SharedInformer, SharedInformerFactory,
     cache::Deleted,
     labels,
-    testing::{ApiServer, Fault, Moment, StatusFault, Verb, When},
+    testing::{ApiServer, Fault, Moment, StatusFault, When},
 };
 use serde_json::json;
 
@@ -158,10 +158,7 @@ fn it_has_synced_when_every_namespace_has() {
 #[test]
 fn a_namespace_that_is_taken_out_is_not_waited_for() {
     let server = server_with(&["a", "b"]);
-    server.inject(
-        When::any().namespace("b").verb(Verb::Watch),
-        Fault::Hang { at: Moment::AfterHead },
-    );
+    server.inject(When::any().namespace("b"), Fault::Hang { at: Moment::AfterHead });
     let factory = factory(&server);
     let set = NamespaceSet::new(["a", "b"]).unwrap();
     let maps = in_namespaces(&factory, &set);

@@ -117,9 +117,9 @@ fn resyncs_have_a_period_for_all_and_one_for_a_kind() {
     let factory = builder(&server).resync(short).custom_resync::<Secret>(Duration::ZERO).build();
     let (maps, secrets) =
         (listen(&factory.informer::<ConfigMap>()), listen(&factory.informer::<Secret>()));
+    let start = Instant::now();
     sync(&factory);
     maps.recv_timeout(LIMIT).unwrap();
-    let start = Instant::now();
     for _ in 0..2 {
         let again = maps.recv_timeout(LIMIT).unwrap();
         assert!(matches!(&again, Event::Updated { old, new } if old.is_same(new)), "{again:?}");

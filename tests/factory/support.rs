@@ -82,7 +82,7 @@ pub(crate) fn listen<K: 'static>(
     receive
 }
 
-pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < LIMIT, "not in time: {what}");

@@ -8,7 +8,7 @@ use k8s_openapi::api::{
 };
 use kinformer::{
     Error, Missing, NotReady, StopToken,
-    testing::{Fault, Moment, StatusFault, Verb, When},
+    testing::{Fault, Moment, StatusFault, When},
 };
 
 use crate::support::{LIMIT, builder, client, factory, put, server, sync, wait_until};
@@ -24,10 +24,8 @@ fn each_informer_that_is_not_ready_is_named_with_the_reason() {
     let message = "secrets is forbidden: User \"u\" cannot list resource \"secrets\"";
     let refusal = Fault::Status(StatusFault::new(403).reason("Forbidden").message(message));
     server.inject(When::any().resource("secrets"), refusal);
-    server.inject(
-        When::any().resource("deployments").verb(Verb::Watch),
-        Fault::Hang { at: Moment::AfterHead },
-    );
+    // Also when it has given up on a stream.
+    server.inject(When::any().resource("deployments"), Fault::Hang { at: Moment::AfterHead });
     let factory = factory(&server);
     let release = StopToken::new();
     let blocked = release.clone();

@@ -50,9 +50,12 @@ fn copy(mut from: TcpStream, mut to: TcpStream, count: &AtomicUsize) {
     let mut buffer = [0; 16 * 1024];
     while let Ok(read) = from.read(&mut buffer)
         && read > 0
-        && to.write_all(&buffer[..read]).is_ok()
     {
+        // Before whoever gets them can ask.
         count.fetch_add(read, Ordering::SeqCst);
+        if to.write_all(&buffer[..read]).is_err() {
+            break;
+        }
     }
     let _ = to.shutdown(std::net::Shutdown::Both);
 }

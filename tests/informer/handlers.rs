@@ -277,7 +277,10 @@ fn a_handler_that_takes_its_time_delays_nobody_else_and_its_backlog_can_be_read(
     assert!(last.is_some());
     assert_eq!(value(&informer.lister().get("default/a").unwrap()), "200");
     assert!(slow.pending() > 0, "{}", slow.pending());
-    wait_until("the other one has returned", || informer.status().handlers[1].busy_for.is_none());
+    wait_until("one is inside, the other has returned", || {
+        let status = informer.status();
+        status.handlers[0].busy_for.is_some() && status.handlers[1].busy_for.is_none()
+    });
     let status = informer.status();
     assert_eq!(status.handlers[0].pending, slow.pending());
     assert!(status.handlers[0].busy_for.is_some());

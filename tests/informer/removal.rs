@@ -195,6 +195,7 @@ fn a_hundred_threads_may_add_and_remove_handlers_while_events_flow_and_it_stops(
         }
         let last = source.put("last", "1");
         informer.wait_for_resource_version(&last, LIMIT).unwrap();
+        wait_until("enough were added", || added.load(Ordering::SeqCst) >= 100);
         informer.stop();
         wait_until("somebody is refused", || refused.load(Ordering::SeqCst) > 0);
     });

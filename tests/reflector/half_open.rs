@@ -22,6 +22,12 @@ use crate::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
+/// What may be silent here for how long: an answer takes less, however busy the machine is.
+const SILENCE: Duration = Duration::from_secs(4);
+
+/// Soon after that, and before any limit that is there by default.
+const NOTICED: Duration = Duration::from_secs(25);
+
 fn server() -> ApiServer {
     let server = ApiServer::start().unwrap();
     put(&server, "a", "1");
@@ -35,21 +41,22 @@ fn a_watch_that_goes_dead_is_noticed_and_nothing_is_lost() {
         let server = server();
         let proxy = Proxy::start(&server);
         let mirror = Mirror::start(proxy.config().build().unwrap(), no_pause(), |builder| {
-            builder.streamed_lists(streamed).watch_silence(SECOND)
+            builder.streamed_lists(streamed).watch_silence(SILENCE)
         });
         eventually("the watch", || server.watches() == 1);
         put(&server, "c", "1");
         mirror.wait_for(&server);
         let last = mirror.catch_up(&server);
 
+        let before = queries(&server).len();
         proxy.go_silent();
-        let (dead_since, before) = (Instant::now(), queries(&server).len());
+        let dead_since = Instant::now();
         put(&server, "d", "1");
         put(&server, "c", "2");
         delete(&server, "a");
         mirror.wait_for(&server);
         let noticed = dead_since.elapsed();
-        assert!(noticed < 10 * SECOND, "{noticed:?}");
+        assert!(noticed < NOTICED, "{noticed:?}");
         let again = format!("resourceVersion={last}&timeoutSeconds=T&watch=true");
         assert!(queries(&server)[before].ends_with(&again), "{:?}", queries(&server));
         assert_eq!(lists(&server), usize::from(!streamed), "nothing was listed again");
@@ -62,7 +69,7 @@ fn a_watch_that_goes_nowhere_while_it_is_opened_is_noticed() {
     let server = server();
     let proxy = Proxy::start(&server);
     let mirror = Mirror::start(proxy.config().build().unwrap(), short_pauses(), |builder| {
-        builder.streamed_lists(false).watch_silence(SECOND)
+        builder.streamed_lists(false).watch_silence(SILENCE)
     });
     mirror.wait_for(&server);
     eventually("the watch", || server.watches() == 1);
@@ -86,15 +93,15 @@ fn a_streamed_list_that_goes_dead_is_noticed() {
     let mirror = Mirror::start(proxy.config().build().unwrap(), short_pauses(), |builder| {
         builder.watch_silence(SECOND).stream_silence(SECOND)
     });
-    eventually("the stream", || server.watches() == 1);
+    eventually("the stream", || server.watches() >= 1);
     proxy.go_silent();
     mirror.wait_for(&server);
 }
 
-/// With lists that may be silent for a second.
+/// With lists that may be silent for so long.
 fn config(proxy: &Proxy) -> kinformer::Config {
     let mut timeouts = Timeouts::default();
-    timeouts.list_idle = SECOND;
+    timeouts.list_idle = SILENCE;
     proxy.config().timeouts(timeouts).build().unwrap()
 }
 
@@ -124,7 +131,7 @@ fn a_list_that_goes_dead_in_the_middle_is_noticed() {
     let dead_since = Instant::now();
     mirror.wait_for(&server);
     let noticed = dead_since.elapsed();
-    assert!(noticed < 10 * SECOND, "{noticed:?}");
+    assert!(noticed < NOTICED, "{noticed:?}");
     assert_eq!(mirror.errors(), ["body: timed out"]);
 }
 
@@ -178,15 +185,21 @@ fn the_bookmark_before_the_end_of_a_quiet_watch_moves_the_version() {
     eventually("the bookmark", || mirror.reflector.last_sync_resource_version() == last);
     assert_ne!(listed, last);
     let asked: Vec<_> = server.requests().iter().map(|seen| seen.query.clone()).collect();
-    assert_eq!(asked.len(), 3, "{asked:?}");
     assert!(asked[2].contains(&format!("resourceVersion={listed}&timeoutSeconds=3&")), "{asked:?}");
+    // By now it may have ended, but not without the bookmark.
+    let from_there = format!("resourceVersion={last}&");
+    assert!(asked[3..].iter().all(|query| query.contains(&from_there)), "{asked:?}");
     assert_eq!(mirror.errors(), [""; 0]);
 }
 
-/// Runs a quiet watch for a while, on a server that forgets its history after about 8 seconds and whose
-/// bookmarks come only 2 seconds before the end of a watch. Gives the queries.
-fn quiet_watch(bookmarks: bool) -> Vec<String> {
-    let server = Arc::new(ApiServer::builder().history(400).start().unwrap());
+const HISTORY: usize = 400;
+
+/// Runs a quiet watch for a while, on a server that forgets its history after 8 seconds at the earliest and whose
+/// bookmarks come only 2 seconds before the end of a watch: until that was twice, or there was another list.
+/// Gives the queries, and how long it took.
+fn quiet_watch(bookmarks: bool) -> (Vec<String>, Duration) {
+    let started = Instant::now();
+    let server = Arc::new(ApiServer::builder().history(HISTORY).start().unwrap());
     put(&server, "a", "1");
     if !bookmarks {
         let withheld = Fault::WithholdBookmarks { initial: false };
@@ -211,26 +224,30 @@ fn quiet_watch(bookmarks: bool) -> Vec<String> {
             }
         })
     };
-    let _ = StopToken::new().wait_timeout(15 * SECOND);
+    let written = || server.resource_version().parse::<usize>().unwrap();
+    let enough = written() + 2 * HISTORY;
+    eventually("two histories or two lists", || {
+        lists(&server) > 1 || bookmarks && written() >= enough
+    });
     stop.stop();
     others.join().unwrap();
     delete(&server, "a");
     mirror.wait_for(&server);
-    queries(&server)
+    (queries(&server), started.elapsed())
 }
 
 #[test]
 fn a_quiet_watch_costs_a_request_now_and_then_and_no_list() {
-    let queries = quiet_watch(true);
+    let (queries, took) = quiet_watch(true);
     assert_eq!(queries.iter().filter(|query| is_list(query)).count(), 1, "{queries:#?}");
     // One for each silence of 4 seconds and each short watch of 3, and the first two.
-    assert!(queries.len() <= 2 + 15 / 3, "{queries:#?}");
+    assert!(queries.len() as u64 <= 2 + took.as_secs() / 3, "{took:?}: {queries:#?}");
 }
 
 #[test]
 fn a_quiet_watch_without_bookmarks_outlives_the_history() {
     // Shows that the test above would notice.
-    let queries = quiet_watch(false);
+    let (queries, _) = quiet_watch(false);
     assert!(queries.iter().filter(|query| is_list(query)).count() > 1, "{queries:#?}");
 }
 
@@ -260,9 +277,9 @@ fn a_watch_that_outlives_what_was_asked_for_is_opened_again() {
     });
     let config = server.config().build().unwrap();
     let mirror = Mirror::start(config, no_pause(), |builder| {
-        builder.streamed_lists(false).watch_silence(SECOND)
+        builder.streamed_lists(false).watch_silence(2 * SECOND)
     });
     let watches = || server.lines().iter().filter(|line| line.contains("watch=true")).count();
-    eventually("a third watch", || watches() == 3);
+    eventually("a third watch", || watches() >= 3);
     assert_eq!(mirror.errors(), [""; 0]);
 }

@@ -51,6 +51,20 @@ impl ServerProcess {
         let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
         assert!(sent.unwrap().success());
     }
+
+    /// Stops all its threads, and waits until they are: some go on until the one that got the signal has its turn.
+    fn stop(&self) {
+        self.signal("-STOP");
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let is_stopped = |task: std::fs::DirEntry| {
+            let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            stat.rsplit(") ").next().is_some_and(|state| state.starts_with('T'))
+        };
+        // Only Linux has them.
+        eventually("every thread is stopped", || {
+            std::fs::read_dir(&tasks).map_or(true, |tasks| tasks.flatten().all(is_stopped))
+        });
+    }
 }
 
 impl Drop for ServerProcess {
@@ -91,7 +105,7 @@ fn a_server_that_is_stopped_is_noticed_by_watches_and_lists_and_found_again_when
     let watching = start(true);
     eventually("the first object", || watching.store.len() == 1);
 
-    server.signal("-STOP");
+    server.stop();
     let stopped = Instant::now();
     let listing = start(false);
     let streaming = start(true);

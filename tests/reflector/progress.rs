@@ -59,6 +59,8 @@ fn an_object_that_cannot_be_used_is_no_failure_of_the_watch() {
         .build()
         .unwrap();
     informer.start().unwrap();
+    // In the list it would be passed over again whenever that is begun again.
+    eventually("the watch", || informer.status().watches == 1);
     put(&server, "bad", "1");
     eventually("the bad one", || informer.status().passed_over == 1);
     let InformerStatus { last_error, failures, last_passed_over, .. } = informer.status();

@@ -16,6 +16,8 @@ use kinformer::Config;
 use kinformer::testing::ApiServer;
 use parking_lot::Mutex;
 
+use crate::raw::Reserved;
+
 /// How often a pump looks whether it is still to work.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -24,6 +26,8 @@ const KEPT: usize = 4096;
 
 pub(crate) struct Proxy {
     address: SocketAddr,
+    /// Keeps the address while nobody listens there.
+    _reserved: Reserved,
     shared: Arc<Shared>,
     accepting: Option<JoinHandle<()>>,
 }
@@ -50,8 +54,9 @@ struct Link {
 
 impl Proxy {
     pub(crate) fn start(server: &ApiServer) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
+        let reserved = Reserved::new();
+        let address = reserved.address;
+        let listener = TcpListener::bind(address).unwrap();
         let shared = Arc::new(Shared {
             server: server.url().trim_start_matches("http://").to_owned(),
             stopping: AtomicBool::new(false),
@@ -65,7 +70,7 @@ impl Proxy {
             let shared = shared.clone();
             std::thread::spawn(move || shared.listen(listener))
         };
-        Self { address, shared, accepting: Some(accepting) }
+        Self { address, _reserved: reserved, shared, accepting: Some(accepting) }
     }
 
     pub(crate) fn config(&self) -> kinformer::config::ConfigBuilder {
@@ -154,6 +159,10 @@ impl Shared {
                 self.swallow.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok();
             let link = Arc::new(Link { silent: AtomicBool::new(swallowed), ..Link::default() });
             self.links.lock().push(link.clone());
+            // Those that are there are cut once.
+            if self.refusing.load(Ordering::SeqCst) {
+                link.cut.store(true, Ordering::SeqCst);
+            }
             for (from, to, answers) in [(&client, &server, false), (&server, &client, true)] {
                 let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
                 let (shared, link) = (self.clone(), link.clone());

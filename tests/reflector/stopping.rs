@@ -16,8 +16,10 @@ use crate::{
     support::{added, eventually, no_pause, short_pauses},
 };
 
-/// Generous for a busy machine; it is a millisecond on an idle one.
-const PROMPTLY: Duration = Duration::from_secs(1);
+/// Generous for a busy machine; it is a millisecond on an idle one. Nothing here ends by itself as early.
+const PROMPTLY: Duration = Duration::from_secs(20);
+
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// A way to get stuck, and how to know that it is.
 struct Stage {
@@ -73,7 +75,7 @@ fn a_stop_ends_every_stage() {
             server.inject(When::any().verb(verb).resource("configmaps"), fault);
         }
         let mut mirror = Mirror::start(server.config(), stage.backoff, |builder| {
-            builder.streamed_lists(stage.streamed)
+            builder.streamed_lists(stage.streamed).stream_silence(HOUR).watch_silence(HOUR)
         });
         eventually(stage.name, || server.requests().len() == stage.requests);
         // A moment, so that it gets from the request into what comes after. It may be too short:

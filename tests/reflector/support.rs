@@ -11,6 +11,8 @@ use kinformer::{
 };
 use serde_json::json;
 
+use crate::raw::Reserved;
+
 /// No wait in these tests lasts this long unless something is wrong.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
@@ -131,11 +133,9 @@ pub(crate) fn api_json(json: &str) -> Error {
 
 /// What it is like when nobody listens.
 pub(crate) fn refused() -> Error {
-    let port = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().port()
-    };
-    let config = Config::builder(format!("http://127.0.0.1:{port}")).no_proxy().build().unwrap();
+    let nobody = Reserved::new();
+    let url = format!("http://{}", nobody.address);
+    let config = Config::builder(url).no_proxy().build().unwrap();
     let client = Client::new(config).unwrap();
     let error = client.api_for::<DynamicObject>(&config_maps()).watch(&ListOptions::new());
     let error = error.unwrap_err();

@@ -402,6 +402,23 @@ fn read_request(reader: &mut impl BufRead, connection: usize) -> io::Result<Opti
     Ok(Some(Request { method, target, headers, body, connection, at: Instant::now() }))
 }
 
+/// An address where nobody listens; no one else is given it while this lives, and its owner may listen there.
+pub(crate) struct Reserved {
+    pub(crate) address: SocketAddr,
+    _bound: socket2::Socket,
+}
+
+impl Reserved {
+    pub(crate) fn new() -> Self {
+        use socket2::{Domain, Socket, Type};
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.set_reuse_address(true).unwrap();
+        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+        let address = socket.local_addr().unwrap().as_socket().unwrap();
+        Self { address, _bound: socket }
+    }
+}
+
 pub(crate) fn client(config: ConfigBuilder) -> Client {
     Client::new(config.build().unwrap()).unwrap()
 }
@@ -460,8 +477,7 @@ impl log::Log for Log {
 }
 
 pub(crate) fn start_log() {
-    // Another test may have been first.
-    if log::set_logger(&LOG).is_ok() {
-        log::set_max_level(log::LevelFilter::Debug);
-    }
+    // Another test may have been first, and not have come to the level yet.
+    let _ = log::set_logger(&LOG);
+    log::set_max_level(log::LevelFilter::Debug);
 }

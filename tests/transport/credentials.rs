@@ -92,7 +92,7 @@ fn a_token_is_renewed_before_it_expires() {
     let plugin = Plugin::new();
     // The token is the time it expires at.
     plugin.script(
-        r#"token=$(($(date +%s) + 5)); expires=$(date -u -d @$token +%Y-%m-%dT%H:%M:%SZ)
+        r#"token=$(($(date +%s) + 10)); expires=$(date -u -d @$token +%Y-%m-%dT%H:%M:%SZ)
            printf '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1",'
            printf '"status":{"token":"%s","expirationTimestamp":"%s"}}' $token $expires"#,
     );
@@ -102,7 +102,7 @@ fn a_token_is_renewed_before_it_expires() {
         client.get_raw("/").unwrap();
         plugin.runs() == 3
     });
-    assert!(start.elapsed() > Duration::from_secs(4), "a fresh token is kept");
+    assert!(start.elapsed() > Duration::from_secs(8), "a fresh token is kept");
     assert_eq!(refused.load(Ordering::SeqCst), 0, "no request was made with an old token");
 }
 

@@ -17,7 +17,8 @@ use kinformer::{
 use crate::{
     stall::Stall,
     support::{
-        Connection, LONG, Server, client, config_maps, pause, sockets_to, spawn, wait_until,
+        Connection, LONG, Reserved, Server, client, config_maps, pause, sockets_to, spawn,
+        wait_until,
     },
 };
 
@@ -138,21 +139,23 @@ fn a_server_that_hangs_up_on_a_new_connection_is_tried_again_as_often_as_said() 
 #[test]
 fn a_request_that_timed_out_does_not_leave_its_connection_behind() {
     for tls in [false, true] {
-        let late = Arc::new(AtomicBool::new(true));
-        let is_late = late.clone();
+        let (late, given_up) = (AtomicBool::new(true), kinformer::StopToken::new());
+        let let_go = given_up.clone();
         let server = Server::any(tls, move |connection| {
             while connection.read_request().is_some() {
-                if is_late.swap(false, Ordering::SeqCst) {
-                    pause(Duration::from_millis(700));
+                if late.swap(false, Ordering::SeqCst) {
+                    let_go.wait();
                     connection.respond("200 OK", "", "the late answer");
                 } else {
                     connection.respond("200 OK", "", "{}");
                 }
             }
         });
-        let limits = timeouts(|t| t.request = Duration::from_millis(300));
+        // Long enough for the second request, however busy the machine is.
+        let limits = timeouts(|t| t.request = Duration::from_secs(4));
         let client = client(server.config().timeouts(limits));
         let error = client.get_raw("/").unwrap_err();
+        given_up.stop();
         assert!(error.is_timeout(), "{error:?}");
         assert_eq!(sockets_to(server.address.port()), 0);
         assert_eq!(client.get_raw("/").unwrap(), b"{}");
@@ -162,9 +165,12 @@ fn a_request_that_timed_out_does_not_leave_its_connection_behind() {
 
 #[test]
 fn a_call_that_hangs_does_not_hold_up_the_others() {
-    let server = Server::plain(|connection| {
+    let hanging = Arc::new(AtomicUsize::new(0));
+    let seen = hanging.clone();
+    let server = Server::plain(move |connection| {
         while let Some(request) = connection.read_request() {
             if request.target == "/hang" {
+                seen.fetch_add(1, Ordering::SeqCst);
                 return connection.hold();
             }
             connection.respond("200 OK", "", "{}");
@@ -178,7 +184,8 @@ fn a_call_that_hangs_does_not_hold_up_the_others() {
             spawn(move || client.get_raw("/hang"))
         })
         .collect();
-    wait_until("all of them hang", || sockets_to(server.address.port()) == 30);
+    wait_until("all of them hang", || hanging.load(Ordering::SeqCst) == 30);
+    assert_eq!(sockets_to(server.address.port()), 30);
     for _ in 0..20 {
         client.get_raw("/").unwrap();
     }
@@ -202,7 +209,8 @@ fn times_out(phase: Phase, limit: Duration, call: impl FnOnce() -> kinformer::Re
     assert!(took + early >= limit && took < limit + LONG, "{phase:?} timed out after {took:?}");
 }
 
-const LIMIT: Duration = Duration::from_millis(200);
+/// Long enough to get to the phase that is limited, however busy the machine is.
+const LIMIT: Duration = Duration::from_secs(3);
 
 fn with_limits(client: &Client, limits: Timeouts) -> Client {
     self::client(client.config().to_builder().timeouts(limits))
@@ -210,26 +218,31 @@ fn with_limits(client: &Client, limits: Timeouts) -> Client {
 
 #[test]
 fn every_kind_of_call_has_its_own_limit() {
-    let stuck = |stall: Stall, tls, phase, limits: Timeouts| {
-        let stalled = stall.start(tls);
-        let client = with_limits(&stalled.client, limits);
-        times_out(phase, LIMIT, || stalled.call(&client));
-    };
-    let connect = timeouts(|t| t.connect = LIMIT);
-    stuck(Stall::Connect, false, Phase::Connect, connect.clone());
-    stuck(Stall::HttpProxy, false, Phase::Proxy, connect.clone());
-    stuck(Stall::SocksProxy, false, Phase::Proxy, connect);
-    stuck(Stall::Handshake, true, Phase::Tls, timeouts(|t| t.tls = LIMIT));
-    for tls in [false, true] {
-        let request = timeouts(|t| t.request = LIMIT);
-        stuck(Stall::Head, tls, Phase::Response, request.clone());
-        stuck(Stall::Body, tls, Phase::Body, request.clone());
-        // The head of a stream must come, like any other.
-        stuck(Stall::Head, tls, Phase::Response, request);
-        stuck(Stall::List, tls, Phase::Body, timeouts(|t| t.list_page = LIMIT));
-        stuck(Stall::List, tls, Phase::Body, timeouts(|t| t.list_idle = LIMIT));
-        stuck(Stall::Watch, tls, Phase::Body, timeouts(|t| t.watch_idle = LIMIT));
-    }
+    // Each of them waits, so all at once.
+    std::thread::scope(|scope| {
+        let stuck = |stall: Stall, tls, phase, limits: Timeouts| {
+            scope.spawn(move || {
+                let stalled = stall.start(tls);
+                let client = with_limits(&stalled.client, limits);
+                times_out(phase, LIMIT, || stalled.call(&client));
+            });
+        };
+        let connect = timeouts(|t| t.connect = LIMIT);
+        stuck(Stall::Connect, false, Phase::Connect, connect.clone());
+        stuck(Stall::HttpProxy, false, Phase::Proxy, connect.clone());
+        stuck(Stall::SocksProxy, false, Phase::Proxy, connect);
+        stuck(Stall::Handshake, true, Phase::Tls, timeouts(|t| t.tls = LIMIT));
+        for tls in [false, true] {
+            let request = timeouts(|t| t.request = LIMIT);
+            stuck(Stall::Head, tls, Phase::Response, request.clone());
+            stuck(Stall::Body, tls, Phase::Body, request.clone());
+            // The head of a stream must come, like any other.
+            stuck(Stall::Head, tls, Phase::Response, request);
+            stuck(Stall::List, tls, Phase::Body, timeouts(|t| t.list_page = LIMIT));
+            stuck(Stall::List, tls, Phase::Body, timeouts(|t| t.list_idle = LIMIT));
+            stuck(Stall::Watch, tls, Phase::Body, timeouts(|t| t.watch_idle = LIMIT));
+        }
+    });
 }
 
 #[test]
@@ -237,15 +250,14 @@ fn a_body_that_nobody_reads_is_sent_for_as_long_as_a_request_may_take() {
     for tls in [false, true] {
         let stalled = Stall::SendBody.start(tls);
         // Long enough to fill the buffers, however slow the machine.
-        let limits = timeouts(|t| t.request = Duration::from_secs(2));
-        let client = with_limits(&stalled.client, limits);
-        times_out(Phase::Send, Duration::from_secs(2), || stalled.call(&client));
+        let client = with_limits(&stalled.client, timeouts(|t| t.request = LIMIT));
+        times_out(Phase::Send, LIMIT, || stalled.call(&client));
     }
 }
 
-/// Sends a blank every 50 ms for a second, then nothing.
+/// Sends a blank every 50 ms for five seconds, then nothing.
 fn drip(connection: &mut Connection) {
-    for _ in 0..20 {
+    for _ in 0..100 {
         if !connection.send_chunk(" ") {
             return;
         }
@@ -256,18 +268,24 @@ fn drip(connection: &mut Connection) {
 
 #[test]
 fn a_watch_lives_on_any_byte_and_dies_of_silence() {
-    for tls in [false, true] {
+    let check = |tls: bool| {
         let server = Server::any(tls, |connection| {
             connection.read_head();
             connection.begin_stream();
             drip(connection);
         });
-        let limits = timeouts(|t| t.watch_idle = Duration::from_millis(600));
-        let client = client(server.config().timeouts(limits));
-        let mut watch = config_maps(&client).watch(&ListOptions::new()).unwrap();
-        times_out(Phase::Body, Duration::from_millis(1500), || watch.next().unwrap().map(drop));
-        assert!(watch.next().is_none(), "after the error it is over");
-    }
+        let client = client(server.config().timeouts(timeouts(|t| t.watch_idle = LIMIT)));
+        let mut opened = None;
+        times_out(Phase::Body, Duration::from_millis(4900) + LIMIT, || {
+            let watch = config_maps(&client).watch(&ListOptions::new())?;
+            opened.insert(watch).next().unwrap().map(drop)
+        });
+        assert!(opened.unwrap().next().is_none(), "after the error it is over");
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| check(false));
+        scope.spawn(|| check(true));
+    });
 }
 
 #[test]
@@ -277,11 +295,8 @@ fn a_list_that_drips_is_cut_off_by_the_limit_for_a_page() {
         connection.begin_stream();
         drip(connection);
     });
-    let limits = timeouts(|t| t.list_page = Duration::from_millis(300));
-    let client = client(server.config().timeouts(limits));
-    times_out(Phase::Body, Duration::from_millis(300), || {
-        config_maps(&client).list(&ListOptions::new()).map(drop)
-    });
+    let client = client(server.config().timeouts(timeouts(|t| t.list_page = LIMIT)));
+    times_out(Phase::Body, LIMIT, || config_maps(&client).list(&ListOptions::new()).map(drop));
 }
 
 #[test]
@@ -289,14 +304,13 @@ fn a_log_may_be_silent_for_longer_than_anything_else() {
     let server = Server::plain(|connection| {
         connection.read_head();
         connection.begin_stream();
-        pause(Duration::from_millis(800));
+        pause(LIMIT + Duration::from_millis(500));
         connection.send_chunk("late");
         connection.send("0\r\n\r\n");
     });
-    let short = Duration::from_millis(200);
     let limits = timeouts(|t| {
-        (t.connect, t.tls, t.list_page, t.watch_idle) = (short, short, short, short);
-        t.request = Duration::from_millis(400);
+        (t.connect, t.tls, t.list_page, t.watch_idle) = (LIMIT, LIMIT, LIMIT, LIMIT);
+        t.request = LIMIT;
     });
     let client = client(server.config().timeouts(limits));
     let pods = kinformer::ApiResource::namespaced("v1", "Pod", "pods");
@@ -368,7 +382,8 @@ fn a_head_without_end_is_refused_in_words() {
 
 #[test]
 fn a_refused_connection_is_an_error_that_names_the_address() {
-    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = Reserved::new();
+    let address = nobody.address;
     let config = Config::builder(format!("http://{address}")).no_proxy();
     let error = client(config).get_raw("/").unwrap_err();
     assert!(error.is_connection_refused(), "{error:?}");

@@ -10,7 +10,7 @@ use rustls::{ServerConnection, StreamOwned};
 
 use crate::{
     proxies::{Asked, accept_connect, http_proxy, relay, socks_proxy},
-    support::{Authority, Connection, Server, client, spawn},
+    support::{Authority, Connection, Reserved, Server, client, spawn},
 };
 
 /// A server with a certificate for everything that the tests call it.
@@ -140,7 +140,8 @@ fn what_is_no_proxy_is_an_error_that_names_it() {
 
 #[test]
 fn a_proxy_that_is_not_there_is_named() {
-    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = Reserved::new();
+    let address = nobody.address;
     for scheme in ["http", "socks5"] {
         let url = format!("{scheme}://jane:s3cret@{address}");
         let config = Config::builder("https://kube.example").proxy(url);

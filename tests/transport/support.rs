@@ -31,7 +31,7 @@ use rustls::{
 };
 
 /// Longer than anything takes that works, however busy the machine is.
-pub(crate) const LONG: Duration = Duration::from_secs(20);
+pub(crate) const LONG: Duration = Duration::from_secs(45);
 
 /// Waits for a condition that somebody else makes true.
 #[track_caller]
@@ -240,11 +240,13 @@ impl Server {
                 state.accepted.fetch_add(1, Ordering::SeqCst);
                 let (kept, handler) = (socket.try_clone().unwrap(), handler.clone());
                 let (over, end) = (state.over.clone(), socket.try_clone().unwrap());
+                // Whoever has its answer finds the connection among those there are.
+                let mut connections = state.connections.lock();
                 let thread = spawn(move || {
                     handler(socket, &over);
                     let _ = end.shutdown(Shutdown::Both);
                 });
-                state.connections.lock().push((kept, thread));
+                connections.push((kept, thread));
             }
         });
         Self { address, authority: None, shared, acceptor: Some(acceptor) }
@@ -294,6 +296,22 @@ impl Drop for Server {
             return;
         }
         self.disconnect();
+    }
+}
+
+/// An address where nobody listens; no one else is given it while this lives.
+pub(crate) struct Reserved {
+    pub(crate) address: SocketAddr,
+    _bound: socket2::Socket,
+}
+
+impl Reserved {
+    pub(crate) fn new() -> Self {
+        use socket2::{Domain, Socket, Type};
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+        let address = socket.local_addr().unwrap().as_socket().unwrap();
+        Self { address, _bound: socket }
     }
 }
 

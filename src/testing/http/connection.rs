@@ -52,9 +52,10 @@ fn respond(shared: &Arc<Shared>, id: u64, wire: &mut Wire, request: &Request) ->
         let reply = authorized(shared, request, || routes::answer_control(shared, id, request));
         return reply.send(wire, request, Script::Nothing, close);
     }
-    shared.requests.lock().push(request);
     let facts = facts(request);
     let fault = shared.faults.lock().strike(&facts);
+    // A request that is seen has met its fault: one that is injected from then on is for others.
+    shared.requests.lock().push(request);
     let mut plan = Plan::new(fault, facts.verb == Some(Verb::Watch));
     if let Some(ending) = plan.before_head {
         return wire.end(ending);

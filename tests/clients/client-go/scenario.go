@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-const limit = 30 * time.Second
+const limit = 120 * time.Second
 
 // A scenario writes objects of three kinds and holds what nine informers saw against it.
 type scenario struct {
@@ -48,6 +48,8 @@ func (s scenario) run(parent context.Context, config, writer *rest.Config) {
 	requests := &requests{}
 	witnesses := must(watch(ctx, requests.count(config), namespace, kinds))
 	if s.stalls && watchList() {
+		// One that comes to the server later than the drop would wait for good.
+		eventually(limit, func() bool { return len(must(control.unused(ctx))) == 0 })
 		time.Sleep(time.Second)
 		compare(s.name+": informers that synced without it", 0, synced(witnesses))
 		must("", control.command(ctx, "POST", "drop-connections"))

@@ -72,18 +72,18 @@ create() {
 get() {
     local table; table=$(k get pods)
     has "get pods" '^NAME +READY +STATUS +RESTARTS +AGE$' "$table"
-    has "get pods" '^one +0/1 +Pending +0 +[0-9]+s$' "$table"
+    has "get pods" '^one +0/1 +Pending +0 +[0-9ms]+$' "$table"
     table=$(k get pods -o wide)
     has "get pods -o wide" '^NAME +READY +STATUS +RESTARTS +AGE +IP +NODE +NOMINATED NODE +READINESS GATES$' "$table"
-    has "get pods -o wide" '^two +0/1 +Pending +0 +[0-9]+s +<none> +<none> +<none> +<none>$' "$table"
+    has "get pods -o wide" '^two +0/1 +Pending +0 +[0-9ms]+ +<none> +<none> +<none> +<none>$' "$table"
     table=$(k get deployments)
     has "get deployments" '^NAME +READY +UP-TO-DATE +AVAILABLE +AGE$' "$table"
-    has "get deployments" '^web +0/2 +0 +0 +[0-9]+s$' "$table"
-    has "get deploy -o wide" '^web +0/2 +0 +0 +[0-9]+s +nginx +nginx:1 +app=web$' "$(k get deploy -o wide)"
-    has "get svc" '^web +ClusterIP +[^ ]+ +<none> +80/TCP +[0-9]+s$' "$(k get svc)"
-    has "get cm" '^plain +1 +[0-9]+s$' "$(k get cm plain)"
-    has "get secrets" '^hidden +Opaque +1 +[0-9]+s$' "$(k get secrets)"
-    has "get ns" "^$ns +Active +[0-9]+s$" "$(k get ns)"
+    has "get deployments" '^web +0/2 +0 +0 +[0-9ms]+$' "$table"
+    has "get deploy -o wide" '^web +0/2 +0 +0 +[0-9ms]+ +nginx +nginx:1 +app=web$' "$(k get deploy -o wide)"
+    has "get svc" '^web +ClusterIP +[^ ]+ +<none> +80/TCP +[0-9ms]+$' "$(k get svc)"
+    has "get cm" '^plain +1 +[0-9ms]+$' "$(k get cm plain)"
+    has "get secrets" '^hidden +Opaque +1 +[0-9ms]+$' "$(k get secrets)"
+    has "get ns" "^$ns +Active +[0-9ms]+$" "$(k get ns)"
     has "get -A" "^$ns +one +0/1 " "$(k get pods -A)"
     has "get --show-labels" ' app=first$' "$(k get pods --show-labels)"
     has "get of two kinds" '^deployment.apps/web +0/2 ' "$(k get pods,deployments)"
@@ -111,13 +111,13 @@ get_watch() {
     # Not through the function: the process to stop is kubectl itself.
     "$KUBECTL" --cache-dir "$cache" -n "$ns" get pods -w --output-watch-events >"$out" 2>&1 &
     local watcher=$!
-    eventually 20 grep -q '^ADDED .*two' "$out" || fail "get -w: the pods that exist did not come"
+    eventually 120 grep -q '^ADDED .*two' "$out" || fail "get -w: the pods that exist did not come"
     pod seen first | k create -f - >/dev/null
-    eventually 20 grep -q '^ADDED .* seen ' "$out"
+    eventually 120 grep -q '^ADDED .* seen ' "$out"
     k label pod seen changed=yes >/dev/null
-    eventually 20 grep -q '^MODIFIED .* seen ' "$out"
+    eventually 120 grep -q '^MODIFIED .* seen ' "$out"
     k delete pod seen --grace-period=0 --force >/dev/null 2>&1
-    eventually 20 grep -q '^DELETED .* seen ' "$out"
+    eventually 120 grep -q '^DELETED .* seen ' "$out"
     kill $watcher; wait $watcher 2>/dev/null
     has "get -w header" '^EVENT +NAME +READY +STATUS +RESTARTS +AGE$' "$(cat "$out")"
     same "get -w sees each change" "ADDED MODIFIED DELETED" \
@@ -205,9 +205,9 @@ scale_and_status() {
     fails "scale with a wrong precondition" 'Expected replicas to be 2, was 5' \
         k scale deployment web --current-replicas=2 --replicas=3
     same "wait for a field" "deployment.apps/web condition met" \
-        "$(k wait --for=jsonpath='{.spec.replicas}'=5 deployment/web --timeout=20s 2>&1)"
+        "$(k wait --for=jsonpath='{.spec.replicas}'=5 deployment/web --timeout=120s 2>&1)"
     fails "wait times out" 'timed out waiting for the condition' k wait --for=condition=Available deployment/web --timeout=1s
-    k wait --for=condition=Available deployment/web --timeout=30s >"$work/waited" 2>&1 &
+    k wait --for=condition=Available deployment/web --timeout=120s >"$work/waited" 2>&1 &
     local waiter=$!
     local generation; generation=$(value deployment/web .metadata.generation)
     same "patch --subresource=status" "deployment.apps/web patched" "$(k patch deployment web --subresource=status --type=merge -p '{
@@ -232,9 +232,9 @@ delete() {
     fails "wait --for=delete times out" 'timed out' k wait --for=delete cm/held --timeout=1s
     k delete cm held >"$work/deleted" 2>&1 &
     local deleter=$!
-    k wait --for=delete cm/held --timeout=30s >/dev/null &
+    k wait --for=delete cm/held --timeout=120s >/dev/null &
     local waiter=$!
-    eventually 20 grep -q '"held" deleted' "$work/deleted"
+    eventually 120 grep -q '"held" deleted' "$work/deleted"
     same "delete waits for the finalizer" waiting "$(kill -0 $deleter && echo waiting)"
     k patch cm held --type=merge -p '{"metadata":{"finalizers":null}}' >/dev/null
     wait $deleter
@@ -251,11 +251,11 @@ custom_resources() {
     same "create a CRD" "customresourcedefinition.apiextensions.k8s.io/widgets.clients.example created" \
         "$(widget_definition | k apply -f - 2>&1)"
     has "it is established" 'condition met$' \
-        "$(k wait --for=condition=Established crd/widgets.clients.example --timeout=30s 2>&1)"
-    eventually 20 k get widgets
+        "$(k wait --for=condition=Established crd/widgets.clients.example --timeout=120s 2>&1)"
+    eventually 120 k get widgets
     has "api-resources" '^widgets +wdg +clients.example/v1 +true +Widget$' "$(k api-resources)"
     # kubectl validates a custom resource once its schema is published.
-    eventually 20 grep_schema
+    eventually 120 grep_schema
     same "apply a custom resource" "widget.clients.example/first created" "$(widget first 3 | k apply -f - 2>&1)"
     has "get by short name" '^NAME +SIZE$' "$(k get wdg)"
     has "get by short name" '^first +3$' "$(k get wdg first)"
@@ -273,7 +273,7 @@ custom_resources() {
     same "scaled and ready" "3 true" "$(value wdg/first '.spec.replicas} {.status.ready')"
     has "delete it" '^widget.clients.example "first" deleted' "$(k delete wdg first 2>&1)"
     has "delete the CRD" 'deleted' "$(k delete crd widgets.clients.example 2>/dev/null)"
-    eventually 30 kind_is_gone
+    eventually 120 kind_is_gone
     fails "its kind is gone" 'not find|resource type|NotFound' k get widgets
 }
 

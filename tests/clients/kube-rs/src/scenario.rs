@@ -97,6 +97,11 @@ impl Scenario {
         let half = KINDS.len() * WATCHERS / 2;
         if self.stalls {
             eventually(|| ready(false) == half).await;
+            // One that comes to the server later than the drop would wait for good.
+            let end = time::Instant::now() + LIMIT;
+            while !control.unused().await?.is_empty() && time::Instant::now() < end {
+                time::sleep(Duration::from_millis(10)).await;
+            }
             time::sleep(Duration::from_secs(1)).await;
             let waiting = half - ready(true);
             report.check(
