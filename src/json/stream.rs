@@ -32,7 +32,8 @@ pub(crate) struct JsonStream<R> {
     ahead_length: Option<usize>,
     /// How much is read at a time.
     chunk: usize,
-    last_read: usize,
+    /// The last read took all that there was.
+    caught_up: bool,
 }
 
 impl<R: Read> JsonStream<R> {
@@ -46,7 +47,7 @@ impl<R: Read> JsonStream<R> {
             ahead: Outline::default(),
             ahead_length: None,
             chunk: CHUNK,
-            last_read: 0,
+            caught_up: false,
         }
     }
 
@@ -120,7 +121,7 @@ impl<R: Read> JsonStream<R> {
 
     /// Whether there was so little to read the last time that there is hardly more now.
     pub(crate) fn has_caught_up(&self) -> bool {
-        self.last_read < CHUNK
+        self.caught_up
     }
 
     /// How long the next value is, which begins with `first`, if all of it is there.
@@ -161,7 +162,8 @@ impl<R: Read> JsonStream<R> {
         let room = self.buffer.len() - self.end;
         let read = self.reader.read(&mut self.buffer[self.end..])?;
         self.end += read;
-        self.last_read = read;
+        // Those below have less room than there may be here, but no less than half of it.
+        self.caught_up = read < room && read < MAX_CHUNK / 2;
         // As much as there was room for: the other side is faster, and may be for long.
         if read == room {
             self.chunk = (2 * self.chunk).min(MAX_CHUNK);

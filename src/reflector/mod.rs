@@ -5,6 +5,7 @@ mod backoff;
 mod batch;
 mod listing;
 mod next;
+mod pace;
 mod patience;
 mod progress;
 mod source;

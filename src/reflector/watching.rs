@@ -7,6 +7,7 @@ use super::{
     batch::Batch,
     next::{self, Circling, Next, Report, Session, Stage},
     of_one_object,
+    pace::{GATHER, Pace},
 };
 use crate::{
     client::{ListOptions, ResourceVersionMatch, Watch, WatchEvent},
@@ -102,6 +103,7 @@ impl<K: 'static> Reflector<K> {
         stop: &StopToken,
     ) -> Result<Ended> {
         let mut batch = Batch::new(&*self.target);
+        let mut pace = Pace::default();
         let mut events = 0;
         let from = self.progress.resource_version();
         let session = |events| Session {
@@ -112,7 +114,7 @@ impl<K: 'static> Reflector<K> {
         while let Some(event) = watch.next() {
             // A stop goes before what is left to be read.
             stop.check()?;
-            batch.before_event(&mut watch);
+            let more = batch.before_event(&mut watch);
             let event = match event {
                 Ok(event) => event,
                 Err(error) => {
@@ -142,9 +144,14 @@ impl<K: 'static> Reflector<K> {
             trusted |= !matches!(event, WatchEvent::Added(_));
             self.apply(event, trusted);
             events += 1;
-            if age.started.elapsed() > age.most {
+            let now = Instant::now();
+            if now.duration_since(age.started) > age.most {
                 log::debug!("reflector {}: the server does not end the watch", self.options.name);
                 break;
+            }
+            let busy = pace.is_busy(now);
+            if busy && !more && watch.has_caught_up() && stop.wait_timeout(GATHER) {
+                return Err(Error::Stopped);
             }
         }
         let session = session(events);
