@@ -139,15 +139,17 @@ impl<K> Watch<K> {
         }
     }
 
-    /// Whether hardly more has arrived than has been read.
-    pub(crate) fn has_caught_up(&self) -> bool {
-        matches!(&self.source, Source::Stream(stream) if stream.frames.has_caught_up())
-    }
-
     /// Changes how long the server may be silent from now on.
     pub(crate) fn set_silence(&mut self, silence: Duration) {
         if let Source::Stream(stream) = &mut self.source {
             stream.frames.reader_mut().set_silence(Some(silence));
+        }
+    }
+
+    /// Lets what comes gather for so long, from now on, before it is read: see [`Body::set_gather`].
+    pub(crate) fn set_gather(&mut self, gather: Duration) {
+        if let Source::Stream(stream) = &mut self.source {
+            stream.frames.reader_mut().set_gather(gather);
         }
     }
 }

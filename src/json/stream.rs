@@ -32,8 +32,6 @@ pub(crate) struct JsonStream<R> {
     ahead_length: Option<usize>,
     /// How much is read at a time.
     chunk: usize,
-    /// The last read took all that there was.
-    caught_up: bool,
 }
 
 impl<R: Read> JsonStream<R> {
@@ -47,7 +45,6 @@ impl<R: Read> JsonStream<R> {
             ahead: Outline::default(),
             ahead_length: None,
             chunk: CHUNK,
-            caught_up: false,
         }
     }
 
@@ -119,11 +116,6 @@ impl<R: Read> JsonStream<R> {
         read.get(self.start).copied()
     }
 
-    /// Whether there was so little to read the last time that there is hardly more now.
-    pub(crate) fn has_caught_up(&self) -> bool {
-        self.caught_up
-    }
-
     /// How long the next value is, which begins with `first`, if all of it is there.
     fn look_ahead(&mut self, first: u8) -> io::Result<Option<usize>> {
         let seen = &self.buffer[self.start..self.end];
@@ -162,8 +154,6 @@ impl<R: Read> JsonStream<R> {
         let room = self.buffer.len() - self.end;
         let read = self.reader.read(&mut self.buffer[self.end..])?;
         self.end += read;
-        // Those below have less room than there may be here, but no less than half of it.
-        self.caught_up = read < room && read < MAX_CHUNK / 2;
         // As much as there was room for: the other side is faster, and may be for long.
         if read == room {
             self.chunk = (2 * self.chunk).min(MAX_CHUNK);

@@ -19,12 +19,10 @@ impl<'a, T: 'static> Batch<'a, T> {
         Self { store, in_a_row: 0, more: false }
     }
 
-    /// An event of a watch is about to be told; says whether the next is there.
-    pub(super) fn before_event<K>(&mut self, watch: &mut Watch<K>) -> bool {
-        let more = watch.has_next();
+    /// An event of a watch is about to be told.
+    pub(super) fn before_event<K>(&mut self, watch: &mut Watch<K>) {
         self.in_a_row = (self.in_a_row + 1) % MOST;
-        self.set(more && self.in_a_row != 0);
-        more
+        self.set(watch.has_next() && self.in_a_row != 0);
     }
 
     fn set(&mut self, more: bool) {

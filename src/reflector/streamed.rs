@@ -50,6 +50,7 @@ impl<K: 'static> Reflector<K> {
             let error = match self.stream_once(&turn, stop) {
                 Ok(Streamed::Complete(mut watch)) => {
                     watch.set_silence(self.options.watch_silence);
+                    watch.set_gather(Duration::ZERO);
                     self.crowd.streams();
                     return Ok(Some(Opened::Yes(watch)));
                 }
@@ -145,8 +146,11 @@ impl<K: 'static> Reflector<K> {
                 return Ok(Streamed::Ended);
             };
             stop.check()?;
-            let more = batch.before_event(&mut watch);
+            batch.before_event(&mut watch);
             events += 1;
+            if events == LONG {
+                watch.set_gather(GATHER);
+            }
             wait.saw(&event);
             self.progress.received(Instant::now());
             // Transforms and error handlers are not ours.
@@ -176,9 +180,6 @@ impl<K: 'static> Reflector<K> {
                     turn.held_up_by(|| passed_over(Err(error)));
                 }
                 Err(error) => return Err(error),
-            }
-            if events > LONG && !more && watch.has_caught_up() && stop.wait_timeout(GATHER) {
-                return Err(Error::Stopped);
             }
         }
         Ok(Streamed::Endless)

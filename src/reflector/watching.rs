@@ -103,7 +103,7 @@ impl<K: 'static> Reflector<K> {
         stop: &StopToken,
     ) -> Result<Ended> {
         let mut batch = Batch::new(&*self.target);
-        let mut pace = Pace::default();
+        let mut pace = Pace::new(age.started);
         let mut events = 0;
         let from = self.progress.resource_version();
         let session = |events| Session {
@@ -114,7 +114,7 @@ impl<K: 'static> Reflector<K> {
         while let Some(event) = watch.next() {
             // A stop goes before what is left to be read.
             stop.check()?;
-            let more = batch.before_event(&mut watch);
+            batch.before_event(&mut watch);
             let event = match event {
                 Ok(event) => event,
                 Err(error) => {
@@ -149,10 +149,7 @@ impl<K: 'static> Reflector<K> {
                 log::debug!("reflector {}: the server does not end the watch", self.options.name);
                 break;
             }
-            let busy = pace.is_busy(now);
-            if busy && !more && watch.has_caught_up() && stop.wait_timeout(GATHER) {
-                return Err(Error::Stopped);
-            }
+            watch.set_gather(if pace.is_busy(now) { GATHER } else { Duration::ZERO });
         }
         let session = session(events);
         Ok(Ended { next: next::after_close(session), session, error: None })

@@ -41,6 +41,8 @@ use crate::{
 
 /// What arrives together is told together; but an idle watch holds it for as long as it lives.
 const INPUT_BUFFER: usize = 64 * 1024;
+/// Where a read brings this much, there may be more.
+const MUCH: usize = INPUT_BUFFER / 2;
 /// Unless a request has a longer line: ureq writes lines whole or not at all.
 const OUTPUT_BUFFER: usize = 8 * 1024;
 /// Less than what fits: a head that fills the buffer would look like the end of the connection.
@@ -102,6 +104,9 @@ pub(crate) struct HttpResponse {
 pub(crate) struct Body {
     reader: ureq::BodyReader<'static>,
     call: Arc<Call>,
+    gather: Duration,
+    /// The last read took all that there was.
+    caught_up: bool,
 }
 
 impl Transport {
@@ -144,7 +149,7 @@ impl Transport {
                     return Ok(HttpResponse {
                         status: head.status.as_u16(),
                         headers: head.headers,
-                        body: Body { reader, call },
+                        body: Body { reader, call, gather: Duration::ZERO, caught_up: false },
                     });
                 }
                 Err(error) => call.failure(error),
@@ -239,6 +244,12 @@ impl Body {
         self.call = Call::with(bounds, 0, None);
     }
 
+    /// Lets what comes gather for so long, from now on, before it is read, unless there is much to read already:
+    /// servers write an event in pieces, and to be woken for each of them costs more than to read them all.
+    pub(crate) fn set_gather(&mut self, gather: Duration) {
+        self.gather = gather;
+    }
+
     /// What an error from [`read`](Read::read) means.
     pub(crate) fn failure(&self, error: io::Error) -> Error {
         self.call.failure(ureq::Error::from(error))
@@ -247,9 +258,14 @@ impl Body {
 
 impl Read for Body {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let reader = &mut self.reader;
-        self.call.progress.lock().phase = Phase::Body;
-        self.call.run(|| reader.read(buf))
+        let Self { reader, call, gather, caught_up } = self;
+        if *caught_up && !gather.is_zero() && call.bounds.stop.wait_timeout(*gather) {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        call.progress.lock().phase = Phase::Body;
+        let read = call.run(|| reader.read(buf))?;
+        *caught_up = read < buf.len() && read < MUCH;
+        Ok(read)
     }
 }
 
