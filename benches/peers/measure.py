@@ -206,7 +206,8 @@ def median(name, contender):
 
 
 def main():
-    contenders = [("kinformer", "sync", "kinformer"), ("kinformer", "typed", "kinformer typed"),
+    contenders = [("kinformer", "sync", "kinformer"), ("kinformer", "plain", "kinformer plain lists"),
+                  ("kinformer", "typed", "kinformer typed"),
                   ("kinformer", "keep", "kinformer keep"), ("client-go", "sync", "client-go"),
                   ("kube-rs", "sync", "kube-rs"), ("kube-rs", "streaming", "kube-rs streaming"),
                   ("kinformer", "handlers10", "kinformer 10"), ("client-go", "handlers10", "client-go 10")]

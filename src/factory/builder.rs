@@ -61,6 +61,7 @@ pub(super) struct Options {
     on_error: Option<NamedErrorHandler>,
     backoff: Option<Backoff>,
     watch_silence: Option<Duration>,
+    streamed_lists: Option<bool>,
     /// The server is asked for metadata alone.
     metadata_only: bool,
 }
@@ -194,6 +195,13 @@ impl SharedInformerFactoryBuilder {
         self
     }
 
+    /// Whether to ask for lists as streams: see
+    /// [`SharedInformerBuilder::streamed_lists`](crate::SharedInformerBuilder::streamed_lists).
+    pub fn streamed_lists(mut self, wanted: bool) -> Self {
+        self.options.streamed_lists = Some(wanted);
+        self
+    }
+
     /// Makes the factory.
     #[must_use]
     pub fn build(self) -> SharedInformerFactory {
@@ -298,6 +306,9 @@ impl Options {
         }
         if let Some(limit) = self.watch_silence {
             builder = builder.watch_silence(limit);
+        }
+        if let Some(wanted) = self.streamed_lists {
+            builder = builder.streamed_lists(wanted);
         }
         self.apply_to(&resource, builder).build_unchecked()
     }

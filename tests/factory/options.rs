@@ -94,6 +94,21 @@ fn a_silent_watch_is_opened_again_after_the_time_that_the_factory_says() {
 }
 
 #[test]
+fn lists_are_streamed_unless_the_factory_says_otherwise() {
+    let server = server();
+    put(&server, "default", "a");
+    for wanted in [true, false] {
+        server.clear_requests();
+        let factory = builder(&server).streamed_lists(wanted).build();
+        let maps = factory.informer::<ConfigMap>();
+        sync(&factory);
+        assert_eq!(keys(&maps), ["default/a"]);
+        assert_eq!(requests(&server, "sendInitialEvents=true") > 0, wanted);
+        assert_eq!(maps.status().lists, 1);
+    }
+}
+
+#[test]
 fn a_watch_may_be_silent_for_a_second_at_least() {
     let server = server();
     put(&server, "default", "a");

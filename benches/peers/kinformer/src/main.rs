@@ -38,13 +38,14 @@ fn main() -> Result<()> {
     let factory = SharedInformerFactory::builder(client);
     match arguments.first().map(String::as_str) {
         Some("sync") => follow(factory.build(), 1, node_name),
+        Some("plain") => follow(factory.streamed_lists(false).build(), 1, node_name),
         Some("handlers10") => follow(factory.build(), 10, node_name),
         Some("typed") => follow(factory.build(), 1, node_name_of_pod),
         Some("keep") => follow(factory.decoded(Decoded::Keep).build(), 1, node_name_of_pod),
         Some("namespace") => follow(factory.namespace(&arguments[1]).build(), 1, node_name),
         Some("first") => first(factory.namespace(&arguments[1]).build()),
         Some("idle") => idle(factory.build(), arguments[1].parse().expect("a number")),
-        _ => panic!("sync, handlers10, typed, keep, namespace NAME, first NAME or idle N"),
+        _ => panic!("sync, plain, handlers10, typed, keep, namespace NAME, first NAME or idle N"),
     }
 }
 
