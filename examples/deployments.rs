@@ -31,7 +31,7 @@ fn main() -> common::Result {
         .on_delete(|deleted| println!("deleted {:?}", deleted.object().map(Object::name)));
     deployments.add_event_handler(handler)?;
     factory.start()?;
-    factory.wait_for_cache_sync(Duration::from_secs(30))?;
+    factory.wait_for_cache_sync(Duration::from_secs(60))?;
 
     let there = deployments.lister().namespace("kube-system").list(&labels::everything());
     println!("{} deployments in kube-system", there.len());

@@ -18,7 +18,7 @@ fn main() -> common::Result {
     }
     pods.on_event(|event| println!("{event}"))?;
     factory.start()?;
-    factory.wait_for_cache_sync(Duration::from_secs(30))?;
+    factory.wait_for_cache_sync(Duration::from_secs(60))?;
 
     for map in maps.lister().list(&labels::everything()) {
         let keys = map.get()?["data"].as_object().map_or(0, serde_json::Map::len);

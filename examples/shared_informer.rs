@@ -9,9 +9,10 @@ use kinformer::{ListWatch, Object, SharedInformer, cache::Indexers, labels};
 
 fn main() -> common::Result {
     let cluster = common::Cluster::find()?;
+    // One value of each pod, and nothing else of it is decoded.
     let node = |pod: &Object<Pod>| {
-        let spec = pod.get().ok().and_then(|pod| pod.spec.clone());
-        spec.and_then(|spec| spec.node_name).into_iter().collect()
+        let name = pod.pointer("/spec/nodeName");
+        name.and_then(|name| serde_json::from_str(&name).ok()).into_iter().collect()
     };
     let pods = SharedInformer::builder(ListWatch::<Pod>::from_client(&cluster.client, None))
         .indexers(Indexers::new().with("node", node))
@@ -26,7 +27,7 @@ fn main() -> common::Result {
         .on_delete(|deleted| println!("second: {:?} is gone", deleted.object().map(Object::name)));
     let second = pods.add_event_handler(second)?;
     pods.start()?;
-    pods.wait_for_sync(Duration::from_secs(10))?;
+    pods.wait_for_sync(Duration::from_secs(60))?;
 
     print!("{}", pods.status());
     for node in pods.indexer().list_index_func_values("node") {

@@ -31,7 +31,7 @@ fn main() -> common::Result {
         watched.push((cluster.client.config().cluster(), factory, everything));
     }
     for (name, factory, everything) in &watched {
-        match factory.wait_for_cache_sync(Duration::from_secs(30)) {
+        match factory.wait_for_cache_sync(Duration::from_secs(60)) {
             Ok(()) => println!("{name}: all caches are complete"),
             // A kind that one may not list does not keep the others from working.
             Err(error) => println!("{name}: {error}"),
