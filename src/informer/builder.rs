@@ -200,9 +200,9 @@ impl<K: 'static> SharedInformerBuilder<K> {
 
     /// Whether to ask for lists as streams, if the source can. Defaults to yes.
     ///
-    /// A streamed list is never older than what the server knows when it is asked, and a server of any version keeps
-    /// little of it in memory. A plain one takes a server about half the time to write as JSON; the first may
-    /// be a little behind, as its cache is, and the watch after it catches up.
+    /// A streamed list is never older than what the server knows when it is asked. A plain one took kube-apiserver
+    /// 1.36 about 0.6 of the time to write as JSON; the first may be a little behind, as the server's cache is, and
+    /// the watch after it catches up.
     pub fn streamed_lists(mut self, wanted: bool) -> Self {
         self.streamed_lists = wanted;
         self
