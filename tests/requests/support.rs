@@ -1,5 +1,8 @@
 //! A scripted HTTP server: what it answers is decided per request, down to the bytes.
 
+#[path = "reserved.rs"]
+mod reserved;
+
 use std::{
     io::{self, BufRead, BufReader, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
@@ -13,6 +16,8 @@ use std::{
 
 use kinformer::{ApiResource, Client, Config, config::ConfigBuilder};
 use parking_lot::{Condvar, Mutex};
+
+pub(crate) use self::reserved::Reserved;
 
 /// No wait in these tests lasts this long unless something is wrong.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
@@ -400,23 +405,6 @@ fn read_request(reader: &mut impl BufRead, connection: usize) -> io::Result<Opti
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     Ok(Some(Request { method, target, headers, body, connection, at: Instant::now() }))
-}
-
-/// An address where nobody listens; no one else is given it while this lives, and its owner may listen there.
-pub(crate) struct Reserved {
-    pub(crate) address: SocketAddr,
-    _bound: socket2::Socket,
-}
-
-impl Reserved {
-    pub(crate) fn new() -> Self {
-        use socket2::{Domain, Socket, Type};
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        socket.set_reuse_address(true).unwrap();
-        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
-        let address = socket.local_addr().unwrap().as_socket().unwrap();
-        Self { address, _bound: socket }
-    }
 }
 
 pub(crate) fn client(config: ConfigBuilder) -> Client {

@@ -26,7 +26,7 @@ use serde_json::json;
 
 use self::{
     plugin::{Plugin, kubeconfig},
-    support::{Authority, Connection, Leaf, Reserved, Scratch, Server, config_maps},
+    support::{Authority, Connection, Leaf, Scratch, Server, config_maps, reserved::Reserved},
 };
 
 const TOKEN: &str = "tok-6b1f4aLQ9zX.fixed-2Yw_8";

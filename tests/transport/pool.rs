@@ -17,8 +17,8 @@ use kinformer::{
 use crate::{
     stall::Stall,
     support::{
-        Connection, LONG, Reserved, Server, client, config_maps, pause, sockets_to, spawn,
-        wait_until,
+        Connection, LONG, Server, client, config_maps, pause, reserved::Reserved, sockets_to,
+        spawn, wait_until,
     },
 };
 

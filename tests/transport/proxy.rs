@@ -10,7 +10,7 @@ use rustls::{ServerConnection, StreamOwned};
 
 use crate::{
     proxies::{Asked, accept_connect, http_proxy, relay, socks_proxy},
-    support::{Authority, Connection, Reserved, Server, client, spawn},
+    support::{Authority, Connection, Server, client, reserved::Reserved, spawn},
 };
 
 /// A server with a certificate for everything that the tests call it.

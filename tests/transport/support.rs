@@ -1,6 +1,9 @@
 //! Servers for the tests: raw listeners that do with each connection what a test tells them, over
 //! plain TCP or TLS, and the certificates for that.
 
+#[path = "../requests/reserved.rs"]
+pub(crate) mod reserved;
+
 use std::{
     collections::HashMap,
     io::{self, BufRead, BufReader, Read, Write},
@@ -296,22 +299,6 @@ impl Drop for Server {
             return;
         }
         self.disconnect();
-    }
-}
-
-/// An address where nobody listens; no one else is given it while this lives.
-pub(crate) struct Reserved {
-    pub(crate) address: SocketAddr,
-    _bound: socket2::Socket,
-}
-
-impl Reserved {
-    pub(crate) fn new() -> Self {
-        use socket2::{Domain, Socket, Type};
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
-        let address = socket.local_addr().unwrap().as_socket().unwrap();
-        Self { address, _bound: socket }
     }
 }
 
