@@ -9,6 +9,7 @@ mod consistency;
 mod crowd;
 mod half_open;
 mod mirror;
+mod pace;
 mod pages;
 mod process;
 mod progress;
