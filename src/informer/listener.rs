@@ -9,6 +9,7 @@ use std::{
 };
 
 use super::{
+    attention::Attention,
     handler::{Event, EventHandler},
     role::Role,
     signal::Signal,
@@ -25,6 +26,10 @@ use crate::{
 
 /// Room for more events than this is given back when a burst is over.
 const KEPT_CAPACITY: usize = 1024;
+
+/// With fewer events than this waiting, a handler keeps up with the others, and what they decode is kept for it. More
+/// would be much to keep for one that is late.
+const KEEPING_UP: usize = 32;
 
 /// A call that takes longer than this is worth a word when many events wait.
 const SLOW: Duration = Duration::from_millis(100);
@@ -72,20 +77,21 @@ enum Outcome {
 
 /// What the handler is to be told next.
 enum Next {
-    Event(Event),
+    Event(Event, Option<Arc<Attention>>),
     /// That it has been told of all objects from the start.
     Synced,
 }
 
 impl Next {
     fn is_initial(&self) -> bool {
-        matches!(self, Self::Event(Event::Added { initial: true, .. }))
+        matches!(self, Self::Event(Event::Added { initial: true, .. }, _))
     }
 }
 
 /// An event that waits, and since when.
 struct Queued {
     event: Event,
+    attention: Option<Arc<Attention>>,
     since: Instant,
 }
 
@@ -165,7 +171,11 @@ impl Listener {
             let started = Instant::now();
             let call = || match next {
                 // What is in an error is the user's, too.
-                Next::Event(event) => handler.on_event(event).map_err(|error| describe(&error)),
+                Next::Event(event, attention) => {
+                    let _alone = attention.is_none().then(|| Attention::new(&event));
+                    let _with_others = attention;
+                    handler.on_event(event).map_err(|error| describe(&error))
+                }
                 Next::Synced => {
                     handler.on_synced();
                     Ok(())
@@ -210,12 +220,12 @@ impl Listener {
                 state.busy_since = Some(Instant::now());
                 return Some((Next::Synced, state.queue.len()));
             }
-            if let Some(Queued { event, .. }) = state.queue.pop_front() {
+            if let Some(Queued { event, attention, .. }) = state.queue.pop_front() {
                 if state.queue.is_empty() && state.queue.capacity() > KEPT_CAPACITY {
                     state.queue.shrink_to(KEPT_CAPACITY);
                 }
                 state.busy_since = Some(Instant::now());
-                return Some((Next::Event(event), state.queue.len()));
+                return Some((Next::Event(event, attention), state.queue.len()));
             }
             if state.retired {
                 return None;
@@ -248,12 +258,24 @@ impl Listener {
 
     /// Queues an event; a resync only for those who take part. [`wake`](Self::wake) must follow.
     pub(super) fn tell(&self, event: &Event, is_resync: bool, now: Instant) {
+        self.tell_with(event, None, is_resync, now);
+    }
+
+    /// The same for an event that others are told of, too.
+    pub(super) fn tell_with(
+        &self,
+        event: &Event,
+        attention: Option<&Arc<Attention>>,
+        is_resync: bool,
+        now: Instant,
+    ) {
         let mut state = self.state.lock();
         if state.closed || (is_resync && !state.resync.taking_part) {
             return;
         }
         state.initial_left += usize::from(matches!(event, Event::Added { initial: true, .. }));
-        state.queue.push_back(Queued { event: event.clone(), since: now });
+        let attention = attention.filter(|_| state.queue.len() < KEEPING_UP).cloned();
+        state.queue.push_back(Queued { event: event.clone(), attention, since: now });
     }
 
     /// Lets it see what was queued. Costs next to nothing if it is busy.
@@ -429,8 +451,8 @@ mod tests {
 
     /// As docs/memory.md says.
     #[test]
-    fn an_event_that_waits_takes_48_bytes() {
-        assert_eq!(mem::size_of::<Queued>(), 48);
+    fn an_event_that_waits_takes_56_bytes() {
+        assert_eq!(mem::size_of::<Queued>(), 56);
     }
 
     #[test]

@@ -15,6 +15,7 @@
 //! 7. A handler that takes its time delays nobody but itself: events wait for it, without limit.
 //! 8. After an informer has stopped, no handler is called.
 
+mod attention;
 mod builder;
 mod controller;
 mod core;

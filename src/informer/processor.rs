@@ -10,6 +10,7 @@ use std::{
 };
 
 use super::{
+    attention::Attention,
     handler::Event,
     listener::{Handler, Listener, Resync},
     signal::Signal,
@@ -49,6 +50,9 @@ struct State {
     /// How often listeners are asked whether they want to be told again.
     check_period: Option<Duration>,
 }
+
+/// What was told: to be dropped without the lock, since bodies that go with it are the user's.
+type Told = (Event, Option<Arc<Attention>>);
 
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Stage {
@@ -191,7 +195,9 @@ impl Processor {
                         let state = self.state.lock();
                         match self.store.commit(prepared) {
                             Ok(old) => {
-                                state.changed(old, object, initial);
+                                let told = state.changed(old, object, initial);
+                                drop(state);
+                                drop(told);
                                 break;
                             }
                             Err(Outdated(key, object)) => {
@@ -207,9 +213,9 @@ impl Processor {
                         Deleted::Known(last) => self.store.remove_with(key.as_str(), last),
                         Deleted::FinalStateUnknown { .. } => self.store.remove(key.as_str()),
                     };
-                    state.deleted(deleted);
+                    let told = state.tell(Event::Deleted(deleted), false);
                     drop(state);
-                    drop(old);
+                    drop((told, old));
                 }
             }
         }
@@ -282,25 +288,23 @@ impl State {
         Some(listener)
     }
 
-    fn changed(&self, old: Option<Object>, new: Object, initial: bool) {
+    fn changed(&self, old: Option<Object>, new: Object, initial: bool) -> Told {
         match old {
-            None => self.tell(&Event::Added { object: new, initial }, false),
+            None => self.tell(Event::Added { object: new, initial }, false),
             Some(old) => {
                 let is_resync = old.resource_version() == new.resource_version();
-                self.tell(&Event::Updated { old, new }, is_resync);
+                self.tell(Event::Updated { old, new }, is_resync)
             }
         }
     }
 
-    fn deleted(&self, deleted: Deleted<Object>) {
-        self.tell(&Event::Deleted(deleted), false);
-    }
-
-    fn tell(&self, event: &Event, is_resync: bool) {
+    fn tell(&self, event: Event, is_resync: bool) -> Told {
         let now = Instant::now();
+        let attention = (self.listeners.len() > 1).then(|| Arc::new(Attention::new(&event)));
         for listener in &self.listeners {
-            listener.tell(event, is_resync, now);
+            listener.tell_with(&event, attention.as_ref(), is_resync, now);
         }
+        (event, attention)
     }
 
     /// What a new listener gets; `None` asks for what the informer gives, `Some(None)` for nothing.

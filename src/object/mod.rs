@@ -8,19 +8,14 @@ mod namespace;
 mod patterns;
 mod resource;
 mod shape;
+mod slot;
 mod text;
 #[cfg(feature = "capi")]
 mod texts;
 
 #[cfg(feature = "capi")]
 use std::sync::OnceLock;
-use std::{
-    any::Any,
-    borrow::Cow,
-    fmt,
-    marker::PhantomData,
-    sync::{Arc, Weak},
-};
+use std::{borrow::Cow, fmt, marker::PhantomData, sync::Arc};
 
 use serde::{Serialize, Serializer};
 
@@ -37,6 +32,7 @@ use self::{
     ingest::{Kept, found_in, member, normalise},
     meta::Meta,
     patterns::Patterns,
+    slot::Slot,
     text::Text,
 };
 pub(crate) use self::{
@@ -96,7 +92,8 @@ pub enum Decoded {
     /// Keep a decoded body for as long as the object: a second touch is free, and memory grows by what
     /// was touched.
     Keep,
-    /// Share a decoded body while somebody holds it, and no longer.
+    /// Share a decoded body while somebody holds it, or handlers are being told of the object, and no longer.
+    /// A handler that has more than 32 events waiting counts only while it is called.
     #[default]
     WhileHeld,
 }
@@ -136,32 +133,6 @@ struct CoreTexts {
     identity: OnceLock<Texts>,
     labels: OnceLock<Texts>,
     annotations: OnceLock<Texts>,
-}
-
-/// Room for the decode of one type; another type decodes for its caller alone.
-#[derive(Default)]
-enum Slot {
-    #[default]
-    Empty,
-    Kept(Arc<dyn Any + Send + Sync>),
-    Held(Weak<dyn Any + Send + Sync>),
-}
-
-impl Slot {
-    fn new(body: Arc<dyn Any + Send + Sync>, decoded: Decoded) -> Self {
-        match decoded {
-            Decoded::Keep => Self::Kept(body),
-            Decoded::WhileHeld => Self::Held(Arc::downgrade(&body)),
-        }
-    }
-
-    fn body(&self) -> Option<Arc<dyn Any + Send + Sync>> {
-        match self {
-            Self::Empty => None,
-            Self::Kept(body) => Some(body.clone()),
-            Self::Held(body) => body.upgrade(),
-        }
-    }
 }
 
 impl Origin {
@@ -431,6 +402,17 @@ impl<K> Object<K> {
         }
     }
 
+    /// From now on, what anybody decodes stays for others until it is [released](Self::release_decode).
+    pub(crate) fn share_decode(&self) {
+        self.core.slot.lock().share();
+    }
+
+    pub(crate) fn release_decode(&self) {
+        let released = self.core.slot.lock().release();
+        // It is the user's, and so is what happens when it is dropped: not under the lock.
+        drop(released);
+    }
+
     fn what(&self) -> String {
         format!("{} {:?}", self.core.origin.resource, self.core.key.as_str())
     }
@@ -461,7 +443,8 @@ impl<K: Body> Object<K> {
         let body = Arc::new(self.decode()?);
         let mut slot = self.core.slot.lock();
         let Some(first) = slot.body() else {
-            *slot = Slot::new(body.clone(), self.core.origin.shape.decoded);
+            let any: slot::Decode = body.clone();
+            slot.fill(&any, self.core.origin.shape.decoded);
             return Ok(body);
         };
         drop(slot);

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "threads that are users of informers")]
 
 mod controller;
+mod decoding;
 mod filtering;
 mod following;
 mod handlers;

@@ -1,0 +1,158 @@
+//! What handlers decode of the objects they are told of.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+    mpsc,
+};
+
+use kinformer::{Event, SharedInformer};
+use parking_lot::Mutex;
+use serde::{Deserialize, de::IgnoredAny};
+
+use crate::support::{LIMIT, Source, wait_until};
+
+static DECODED: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+static LIVE: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+
+/// Counts itself, for one test.
+#[derive(Deserialize)]
+#[serde(from = "IgnoredAny")]
+struct Counted<const TEST: usize>;
+
+impl<const TEST: usize> From<IgnoredAny> for Counted<TEST> {
+    fn from(_: IgnoredAny) -> Self {
+        DECODED[TEST].fetch_add(1, Ordering::SeqCst);
+        LIVE[TEST].fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl<const TEST: usize> Drop for Counted<TEST> {
+    fn drop(&mut self) {
+        LIVE[TEST].fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn decoded<const TEST: usize>() -> usize {
+    DECODED[TEST].load(Ordering::SeqCst)
+}
+
+fn live<const TEST: usize>() -> usize {
+    LIVE[TEST].load(Ordering::SeqCst)
+}
+
+fn informer<const TEST: usize>(source: &Source) -> SharedInformer<Counted<TEST>> {
+    let informer = source.informer().build().unwrap();
+    informer.start().unwrap();
+    informer.wait_for_sync(LIMIT).unwrap();
+    informer.cast()
+}
+
+/// Adds handlers that decode what they are told of, one at a time; they say when they have.
+fn decoding<const TEST: usize>(
+    informer: &SharedInformer<Counted<TEST>>,
+    handlers: usize,
+) -> mpsc::Receiver<()> {
+    let (tell, told) = mpsc::channel();
+    let turns = Arc::new(Mutex::new(()));
+    for _ in 0..handlers {
+        let (tell, turns) = (tell.clone(), turns.clone());
+        informer
+            .on_event(move |event: Event<Counted<TEST>>| {
+                let turn = turns.lock();
+                event.object().unwrap().get().unwrap();
+                if let Event::Updated { old, .. } = &event {
+                    old.get().unwrap();
+                }
+                drop(turn);
+                drop(event);
+                let _ = tell.send(());
+            })
+            .unwrap();
+    }
+    told
+}
+
+fn wait_for(told: &mpsc::Receiver<()>, count: usize) {
+    for _ in 0..count {
+        told.recv_timeout(LIMIT).unwrap();
+    }
+}
+
+#[test]
+fn handlers_that_are_told_of_an_object_share_one_decode_which_goes_with_the_last_of_them() {
+    let source = Source::new();
+    let informer = informer::<0>(&source);
+    let told = decoding(&informer, 5);
+    source.put("a", "1");
+    wait_for(&told, 5);
+    assert_eq!(decoded::<0>(), 1);
+    wait_until("nothing is left", || live::<0>() == 0);
+    source.put("a", "2");
+    wait_for(&told, 5);
+    assert_eq!(decoded::<0>(), 3, "the old and the new state");
+    wait_until("nothing is left", || live::<0>() == 0);
+    let object = informer.lister().get("default/a").unwrap();
+    drop(object.get().unwrap());
+    assert_eq!((decoded::<0>(), live::<0>()), (4, 0), "nobody is being told of it");
+}
+
+#[test]
+fn a_handler_alone_decodes_an_object_once_however_often_it_asks() {
+    let source = Source::new();
+    let informer = informer::<1>(&source);
+    let (tell, told) = mpsc::channel();
+    informer
+        .on_event(move |event: Event<Counted<1>>| {
+            for _ in 0..3 {
+                event.object().unwrap().get().unwrap();
+            }
+            let _ = tell.send(());
+        })
+        .unwrap();
+    source.put("a", "1");
+    wait_for(&told, 1);
+    assert_eq!(decoded::<1>(), 1);
+    wait_until("nothing is left", || live::<1>() == 0);
+}
+
+#[test]
+fn a_decode_that_a_handler_holds_is_there_for_others_afterwards() {
+    let source = Source::new();
+    let informer = informer::<2>(&source);
+    let (tell, told) = mpsc::channel();
+    informer
+        .on_event(move |event: Event<Counted<2>>| {
+            let _ = tell.send(event.object().unwrap().get().unwrap());
+        })
+        .unwrap();
+    let others = decoding(&informer, 2);
+    source.put("a", "1");
+    let held = told.recv_timeout(LIMIT).unwrap();
+    wait_for(&others, 2);
+    let object = informer.lister().get("default/a").unwrap();
+    assert!(Arc::ptr_eq(&held, &object.get().unwrap()));
+    drop(held);
+    wait_until("nothing is left", || live::<2>() == 0);
+}
+
+#[test]
+fn a_handler_that_is_late_keeps_few_of_the_decodes_of_others() {
+    let source = Source::new();
+    let informer = informer::<3>(&source);
+    let (go_on, gate) = mpsc::channel::<()>();
+    informer
+        .on_event(move |_: Event<Counted<3>>| {
+            let _ = gate.recv_timeout(LIMIT);
+        })
+        .unwrap();
+    let told = decoding(&informer, 1);
+    for name in 0..500 {
+        source.put(&format!("m{name}"), "1");
+        wait_for(&told, 1);
+    }
+    assert!((1..=40).contains(&live::<3>()), "{}", live::<3>());
+    drop(go_on);
+    wait_until("nothing is left", || live::<3>() == 0);
+}
