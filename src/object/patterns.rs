@@ -56,8 +56,13 @@ impl Known {
     fn most(&self, is_first: bool, object: u64, length: usize) -> usize {
         let half = length / 2;
         match self.usual {
-            _ if self.maker == object => half,
-            Some(usual) => half.min(usual + usual / 8 + 64),
+            Some(usual) => {
+                let more = usual / 8 + 64;
+                // What the maker has changed in is what it differs in from its text. If that is much, then others
+                // change likewise, and would leave the pattern to it alone.
+                half.min(if self.maker == object { more } else { usual + more })
+            }
+            None if self.maker == object => half,
             // It may be an odd one; if what came after it is no better, that one is asked next.
             None if is_first => length / 8,
             None => half,
@@ -207,6 +212,24 @@ mod tests {
         let own: usize = kept.iter().map(Text::own_size).sum();
         assert!(own < 1_500, "{own}");
         assert_eq!(patterns.live(), 1);
+    }
+
+    /// As an annotation that a controller sets on every object of a workload.
+    #[test]
+    fn however_often_all_change_alike_no_pattern_is_left_to_its_maker_alone() {
+        let stamped = |name: usize, stamp: usize| {
+            let stamp = stamp.to_string().repeat(100);
+            text(name, "alike").replacen("alike", &format!("alike\",\"stamp\":\"{stamp}"), 1)
+        };
+        let mut patterns = Patterns::default();
+        let mut kept: Vec<_> =
+            (0..20).map(|name| keep(&mut patterns, &stamped(name, 10), name, "web")).collect();
+        for stamp in 11..20 {
+            for (name, kept) in kept.iter_mut().enumerate() {
+                *kept = keep(&mut patterns, &stamped(name, stamp), name, "web");
+            }
+            assert_eq!(patterns.live(), 1, "{stamp}");
+        }
     }
 
     /// All together, in bytes for each.
