@@ -219,7 +219,8 @@ mod tests {
     fn however_often_all_change_alike_no_pattern_is_left_to_its_maker_alone() {
         let stamped = |name: usize, stamp: usize| {
             let stamp = stamp.to_string().repeat(100);
-            text(name, "alike").replacen("alike", &format!("alike\",\"stamp\":\"{stamp}"), 1)
+            let stamp = format!("alike\",\"stamp\":\"{stamp}\",\"more\":\"");
+            text(name, "alike").replacen("alike", &stamp, 1)
         };
         let mut patterns = Patterns::default();
         let mut kept: Vec<_> =
