@@ -6,10 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kinformer::{
-    ListTarget, Object, ReflectorStore, Result,
-    cache::{Store, meta_namespace_key},
-};
+use kinformer::{ListTarget, Object, ReflectorStore, Result};
 use parking_lot::Mutex;
 
 use crate::{
