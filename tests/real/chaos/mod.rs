@@ -52,11 +52,12 @@ fn nothing_is_lost_and_nothing_is_left_behind() {
     let seed = number("KINF_CHAOS_SEED").unwrap_or(time.as_nanos() as u64 % 1_000_000_000);
     let minutes = number("KINF_CHAOS_MINUTES").unwrap_or(5);
     let changes = number("KINF_CHAOS_CHANGES").unwrap_or(0);
+    let faults = number("KINF_CHAOS_FAULTS").unwrap_or(0);
     println!("chaos for {minutes} minutes, --seed {seed}");
     let cluster = Cluster::start();
     let before = process::threads_and_descriptors();
-    let report =
-        Chaos { cluster: &cluster, seed, lasts: Duration::from_secs(60 * minutes), changes }.run();
+    let lasts = Duration::from_secs(60 * minutes);
+    let report = Chaos { cluster: &cluster, seed, lasts, changes, faults }.run();
     wait_until("no thread and no descriptor is left behind", || {
         let now = process::threads_and_descriptors();
         now.0 == 0 && now.1 <= before.1
@@ -74,8 +75,9 @@ struct Chaos<'a> {
     cluster: &'a Cluster,
     seed: u64,
     lasts: Duration,
-    /// It goes on until so many changes were made.
+    /// It goes on until so many changes were made, and so many things went wrong.
     changes: u64,
+    faults: u64,
 }
 
 impl Chaos<'_> {
@@ -117,8 +119,10 @@ impl Chaos<'_> {
             let mut faults = Faults { cluster: self.cluster, proxy: &proxy, dice, first };
             let start = Instant::now();
             let made = || writers.changes.load(Ordering::Relaxed);
-            while start.elapsed() < self.lasts || made() < self.changes {
+            let mut seen = 0;
+            while start.elapsed() < self.lasts || made() < self.changes || seen < self.faults {
                 let what = faults.next();
+                seen += 1;
                 report.recovered(what, witness.recovery(RECOVERY, what));
                 report.uses(start.elapsed() > WARM, process::resident());
                 report.progress(start.elapsed(), made());
