@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    attention::Attention,
+    attention::{Attention, let_go},
     handler::{Event, EventHandler},
     role::Role,
     signal::Signal,
@@ -334,7 +334,8 @@ impl Listener {
         };
         drop(state);
         self.event_or_close.notify_all();
-        drop((dropped, handler));
+        dropped.into_iter().for_each(let_go);
+        let_go(handler);
     }
 
     /// Waits until its thread has ended, unless called on that very thread.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    attention::Attention,
+    attention::{Attention, let_go},
     handler::Event,
     listener::{Handler, Listener, Resync},
     signal::Signal,
@@ -197,7 +197,7 @@ impl Processor {
                             Ok(old) => {
                                 let told = state.changed(old, object, initial);
                                 drop(state);
-                                drop(told);
+                                let_go(told);
                                 break;
                             }
                             Err(Outdated(key, object)) => {
@@ -215,7 +215,8 @@ impl Processor {
                     };
                     let told = state.tell(Event::Deleted(deleted), false);
                     drop(state);
-                    drop((told, old));
+                    let_go(told);
+                    let_go(old);
                 }
             }
         }

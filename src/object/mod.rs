@@ -92,8 +92,8 @@ pub enum Decoded {
     /// Keep a decoded body for as long as the object: a second touch is free, and memory grows by what
     /// was touched.
     Keep,
-    /// Share a decoded body while somebody holds it, or handlers are being told of the object, and no longer.
-    /// A handler that has more than 32 events waiting counts only while it is called.
+    /// Share a decoded body while somebody holds it, or handlers of a shared informer are being told of the object,
+    /// and no longer. A handler that has more than 32 events waiting counts only while it is called.
     #[default]
     WhileHeld,
 }

@@ -58,8 +58,8 @@ impl Known {
         match self.usual {
             Some(usual) => {
                 let more = usual / 8 + 64;
-                // What the maker has changed in is what it differs in from its text. If that is much, then others
-                // change likewise, and would leave the pattern to it alone.
+                // The maker differs from its text in what it has changed. If that is much, then others change
+                // likewise, and would leave the pattern to it alone.
                 half.min(if self.maker == object { more } else { usual + more })
             }
             None if self.maker == object => half,
@@ -67,6 +67,10 @@ impl Known {
             None if is_first => length / 8,
             None => half,
         }
+    }
+
+    fn has_others(&self) -> bool {
+        self.pattern.strong_count() > 1
     }
 
     fn is_gone(&self) -> bool {
@@ -125,6 +129,7 @@ impl Patterns {
     fn keep_in(&mut self, family: u64, object: u64, candidate: &Candidate<'_>) -> Text {
         let text = candidate.text;
         let family = self.families.entry(family).or_default();
+        let mut made_of_it = None;
         for at in 0..family.known.len() {
             let known = &mut family.known[at];
             let pattern = known.pattern.upgrade().filter(|pattern| pattern.len() <= 2 * text.len());
@@ -135,6 +140,18 @@ impl Patterns {
                     known.usual.get_or_insert(size);
                     family.known[..=at].rotate_right(1);
                 }
+                return self.comparison.text(pattern);
+            }
+            if known.maker == object {
+                made_of_it = Some(pattern);
+            }
+        }
+        // Another pattern would take the place of one that others are like.
+        if let Some(pattern) = made_of_it
+            && family.known.iter().all(Known::has_others)
+        {
+            let half = text.len() / 2;
+            if self.comparison.compare(text, &pattern, candidate.whole, half).is_some() {
                 return self.comparison.text(pattern);
             }
         }
@@ -217,20 +234,48 @@ mod tests {
     /// As an annotation that a controller sets on every object of a workload.
     #[test]
     fn however_often_all_change_alike_no_pattern_is_left_to_its_maker_alone() {
-        let stamped = |name: usize, stamp: usize| {
-            let stamp = stamp.to_string().repeat(100);
-            let stamp = format!("alike\",\"stamp\":\"{stamp}\",\"more\":\"");
-            text(name, "alike").replacen("alike", &stamp, 1)
-        };
         let mut patterns = Patterns::default();
-        let mut kept: Vec<_> =
-            (0..20).map(|name| keep(&mut patterns, &stamped(name, 10), name, "web")).collect();
+        let mut kept: Vec<_> = (0..20)
+            .map(|name| keep(&mut patterns, &stamped(name, "alike", 10), name, "web"))
+            .collect();
         for stamp in 11..20 {
             for (name, kept) in kept.iter_mut().enumerate() {
-                *kept = keep(&mut patterns, &stamped(name, stamp), name, "web");
+                *kept = keep(&mut patterns, &stamped(name, "alike", stamp), name, "web");
             }
             assert_eq!(patterns.live(), 1, "{stamp}");
+            assert!(mean(&kept) < 100, "{}", mean(&kept));
         }
+    }
+
+    /// A text with a part that is different each time.
+    fn stamped(name: usize, rest: &str, stamp: usize) -> String {
+        let stamp = stamp.to_string().repeat(100);
+        text(name, rest).replacen(rest, &format!("{rest}\",\"stamp\":\"{stamp}\",\"more\":\""), 1)
+    }
+
+    #[test]
+    fn a_maker_that_alone_changes_makes_one_pattern_more() {
+        let mut patterns = Patterns::default();
+        let mut kept: Vec<_> =
+            (0..20).map(|name| keep(&mut patterns, &text(name, "alike"), name, "web")).collect();
+        for stamp in 10..20 {
+            kept[1] = keep(&mut patterns, &stamped(1, "alike", stamp), 1, "web");
+            kept[2] = keep(&mut patterns, &text(2, "alike"), 2, "web");
+            assert!(mean(&kept[2..]) < 100 && patterns.live() <= 3, "{}", mean(&kept));
+        }
+    }
+
+    #[test]
+    fn a_maker_that_changes_takes_no_pattern_away_from_texts_of_another_kind() {
+        let mut patterns = Patterns::default();
+        let kind = |name: usize| if name.is_multiple_of(2) { "alike" } else { "other" };
+        let mut kept: Vec<_> =
+            (0..20).map(|name| keep(&mut patterns, &text(name, kind(name)), name, "")).collect();
+        for name in 2..20 {
+            kept[0] = keep(&mut patterns, &stamped(0, kind(0), name), 0, "");
+            kept[name] = keep(&mut patterns, &text(name, kind(name)), name, "");
+        }
+        assert!(mean(&kept[2..]) < 60, "{}", mean(&kept[2..]));
     }
 
     /// All together, in bytes for each.

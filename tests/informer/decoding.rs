@@ -1,16 +1,19 @@
 //! What handlers decode of the objects they are told of.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-    mpsc,
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
+    time::Duration,
 };
 
-use kinformer::{Event, SharedInformer};
+use kinformer::{Error, Event, InformerState, SharedInformer};
 use parking_lot::Mutex;
 use serde::{Deserialize, de::IgnoredAny};
 
-use crate::support::{LIMIT, Source, wait_until};
+use crate::support::{LIMIT, Source, started, wait_until};
 
 static DECODED: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 static LIVE: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
@@ -155,4 +158,54 @@ fn a_handler_that_is_late_keeps_few_of_the_decodes_of_others() {
     assert!((1..=40).contains(&live::<3>()), "{}", live::<3>());
     drop(go_on);
     wait_until("nothing is left", || live::<3>() == 0);
+}
+
+/// Panics when it is dropped.
+#[derive(Deserialize)]
+#[serde(from = "IgnoredAny")]
+struct Bomb;
+
+impl From<IgnoredAny> for Bomb {
+    fn from(_: IgnoredAny) -> Self {
+        Self
+    }
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("dropped");
+    }
+}
+
+#[test]
+fn a_decode_that_panics_when_it_is_dropped_ends_no_informer_and_holds_up_no_stop() {
+    let source = Source::new();
+    let informer = started(source.informer());
+    let bombs = informer.cast::<Bomb>();
+    let (entered, inside) = mpsc::channel();
+    let (go_on, gate) = mpsc::channel::<()>();
+    bombs
+        .on_event(move |_: Event<Bomb>| {
+            let _ = entered.send(());
+            let _ = gate.recv_timeout(LIMIT);
+        })
+        .unwrap();
+    let (tell, told) = mpsc::channel();
+    bombs
+        .on_event(move |event: Event<Bomb>| {
+            // It stays until the other handler has been told, too.
+            event.object().unwrap().get().unwrap();
+            let _ = tell.send(());
+        })
+        .unwrap();
+    for name in ["a", "b", "c"] {
+        source.put(name, "1");
+        told.recv_timeout(LIMIT).unwrap();
+    }
+    inside.recv_timeout(LIMIT).unwrap();
+    let late = informer.shutdown_timeout(Duration::from_millis(10)).unwrap_err();
+    assert!(matches!(late, Error::Wait(_)), "{late}");
+    drop(go_on);
+    informer.shutdown_timeout(LIMIT).unwrap();
+    assert_eq!(informer.status().state, InformerState::Stopped);
 }
