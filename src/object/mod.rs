@@ -642,6 +642,31 @@ mod tests {
     }
 
     #[test]
+    fn metadata_behind_a_body_of_three_megabytes_is_found() {
+        let large = "x".repeat(3 << 20);
+        let text = format!(
+            r#"{{"data":{{"k":"{large}"}},"metadata":{{"name":"a","namespace":"b","resourceVersion":"7"}}}}"#
+        );
+        let object = object(&text).unwrap();
+        assert_eq!((object.key().as_str(), object.resource_version()), ("b/a", "7"));
+        assert_eq!(object.get().unwrap()["data"]["k"], large);
+        assert_eq!(object.cast::<PartialObjectMetadata>().get().unwrap().metadata.name, "a");
+    }
+
+    #[test]
+    fn a_number_that_no_float_can_hold_is_an_error_only_for_who_wants_it() {
+        let text =
+            r#"{"metadata":{"name":"a"},"spec":{"large":1e400,"long":12345678901234567890123}}"#;
+        let object = object(text).unwrap();
+        assert_eq!(object.pointer("/spec/large").as_deref(), Some("1e400"));
+        assert_eq!(object.pointer("/spec/long").as_deref(), Some("12345678901234567890123"));
+        assert_eq!(object.cast::<PartialObjectMetadata>().get().unwrap().metadata.name, "a");
+        let error = object.get().unwrap_err();
+        assert!(error.to_string().contains("out of range"), "{error}");
+        assert_eq!(error.key(), Some("a"));
+    }
+
+    #[test]
     fn a_decode_is_shared_while_somebody_holds_it() {
         let object = object(r#"{"metadata":{"name":"a"}}"#).unwrap();
         let (first, second) =

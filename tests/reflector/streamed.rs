@@ -226,6 +226,30 @@ fn a_stream_without_end_is_given_up_even_if_changes_keep_coming() {
 }
 
 #[test]
+fn a_watch_that_has_expired_when_it_is_opened_is_followed_by_a_stream_and_nothing_goes_before_its_end()
+ {
+    let (release, gate) = (StopToken::new(), StopToken::new());
+    let (held, opened) = (release.clone(), gate.clone());
+    let mut run = Script::streaming()
+        .watch([added("a", "1"), added("b", "2"), marker("5"), modified("a", "6")], End::Close)
+        .watch_fails(expired())
+        .watch_with(move |_| {
+            opened.stop();
+            held.wait();
+            Ok(Watch::from_events([added("b", "7"), marker("8")].into_iter()))
+        })
+        .watch([], End::Idle)
+        .run_with(one_pause(), |builder| builder);
+    gate.wait();
+    assert_eq!((run.stored(), run.version()), (vec!["a:6".into(), "b:2".into()], "6".into()));
+    release.stop();
+    run.wait_for_version("8");
+    assert_eq!(run.stored(), ["b:7"]);
+    assert_eq!(run.calls()[..3], ["stream -", "watch 6", "stream 6"]);
+    assert_eq!(run.errors(), Vec::<String>::new(), "as often as it happens, nobody need know");
+}
+
+#[test]
 fn an_abandoned_list_deletes_nothing_and_does_not_sync_the_queue() {
     let known = Store::new(meta_namespace_key);
     known.add(crate::support::object("old", "1"));
