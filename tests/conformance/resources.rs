@@ -102,7 +102,8 @@ fn every_watchable_resource_is_listed_and_watched() {
     let client = client();
     let found = client.discovery().resources().unwrap().into_iter().filter(is_lasting);
     let watchable: Vec<_> = found.filter(|found| found.supports(&["list", "watch"])).collect();
-    assert!(watchable.len() >= 60, "{}", watchable.len());
+    // 58 in Kubernetes 1.34.
+    assert!(watchable.len() >= 55, "{}", watchable.len());
     let informers: BTreeMap<_, _> = watchable
         .iter()
         .map(|found| {
