@@ -230,7 +230,7 @@ fn a_watch_that_has_expired_when_it_is_opened_is_followed_by_a_stream_and_nothin
  {
     let (release, gate) = (StopToken::new(), StopToken::new());
     let (held, opened) = (release.clone(), gate.clone());
-    let mut run = Script::streaming()
+    let run = Script::streaming()
         .watch([added("a", "1"), added("b", "2"), marker("5"), modified("a", "6")], End::Close)
         .watch_fails(expired())
         .watch_with(move |_| {
