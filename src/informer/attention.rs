@@ -1,9 +1,7 @@
 //! Handlers that are told of the same objects.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use super::handler::Event;
-use crate::{cache::panic_text, object::Object};
+use super::{dropping::dropping, handler::Event};
+use crate::object::Object;
 
 /// Until it is dropped, what one handler decodes of an event's objects is there for the others.
 #[derive(Debug)]
@@ -28,23 +26,8 @@ impl Attention {
 impl Drop for Attention {
     fn drop(&mut self) {
         for object in self.objects.iter_mut().filter_map(Option::take) {
-            let_go(Released(object));
+            // It may be on anybody's thread.
+            dropping("what was decoded", move || object.release_decode());
         }
-    }
-}
-
-struct Released(Object);
-
-impl Drop for Released {
-    fn drop(&mut self) {
-        self.0.release_decode();
-    }
-}
-
-/// Drops what may be the user's, on a thread that must go on whatever happens.
-pub(super) fn let_go<T>(what: T) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(what))) {
-        let text = panic_text(panic);
-        log::error!("a panic when something was dropped: {text}");
     }
 }

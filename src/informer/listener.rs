@@ -9,7 +9,8 @@ use std::{
 };
 
 use super::{
-    attention::{Attention, let_go},
+    attention::Attention,
+    dropping::dropping,
     handler::{Event, EventHandler},
     role::Role,
     signal::Signal,
@@ -200,12 +201,14 @@ impl Listener {
             self.told(initial, outcome);
         }
         // What the handler holds goes before anybody is told that it is gone.
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(handler))) {
-            let text = panic_text(panic);
-            log::error!("handler {} of {} panicked when dropped: {text}", self.name, self.resource);
-        }
+        self.drop_handler(handler);
         self.state.lock().end_thread();
         self.signal.changed();
+    }
+
+    fn drop_handler<T>(&self, handler: T) {
+        let what = format_args!("handler {} of {}", self.name, self.resource);
+        dropping(what, || drop(handler));
     }
 
     /// What comes next and how many events wait; `None` when closed. What waits then is not delivered.
@@ -334,8 +337,10 @@ impl Listener {
         };
         drop(state);
         self.event_or_close.notify_all();
-        dropped.into_iter().for_each(let_go);
-        let_go(handler);
+        for event in dropped {
+            dropping("an event", || drop(event));
+        }
+        self.drop_handler(handler);
     }
 
     /// Waits until its thread has ended, unless called on that very thread.

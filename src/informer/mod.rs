@@ -19,6 +19,7 @@ mod attention;
 mod builder;
 mod controller;
 mod core;
+mod dropping;
 mod feed;
 mod handler;
 mod listener;

@@ -10,7 +10,8 @@ use std::{
 };
 
 use super::{
-    attention::{Attention, let_go},
+    attention::Attention,
+    dropping::dropping,
     handler::Event,
     listener::{Handler, Listener, Resync},
     signal::Signal,
@@ -197,7 +198,7 @@ impl Processor {
                             Ok(old) => {
                                 let told = state.changed(old, object, initial);
                                 drop(state);
-                                let_go(told);
+                                dropping("an event", || drop(told));
                                 break;
                             }
                             Err(Outdated(key, object)) => {
@@ -215,8 +216,8 @@ impl Processor {
                     };
                     let told = state.tell(Event::Deleted(deleted), false);
                     drop(state);
-                    let_go(told);
-                    let_go(old);
+                    dropping("an event", || drop(told));
+                    dropping("an object", || drop(old));
                 }
             }
         }

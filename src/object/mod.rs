@@ -443,8 +443,7 @@ impl<K: Body> Object<K> {
         let body = Arc::new(self.decode()?);
         let mut slot = self.core.slot.lock();
         let Some(first) = slot.body() else {
-            let any: slot::Decode = body.clone();
-            slot.fill(&any, self.core.origin.shape.decoded);
+            slot.fill(body.clone(), self.core.origin.shape.decoded);
             return Ok(body);
         };
         drop(slot);

@@ -34,11 +34,11 @@ impl Slot {
         }
     }
 
-    pub(super) fn fill(&mut self, body: &Decode, decoded: Decoded) {
+    pub(super) fn fill(&mut self, body: Decode, decoded: Decoded) {
         *self = match (decoded, &self) {
-            (Decoded::Keep, _) => Self::Kept(body.clone()),
-            (Decoded::WhileHeld, Self::Expected(by)) => Self::Shared(*by, body.clone()),
-            (Decoded::WhileHeld, _) => Self::Held(Arc::downgrade(body)),
+            (Decoded::Keep, _) => Self::Kept(body),
+            (Decoded::WhileHeld, Self::Expected(by)) => Self::Shared(*by, body),
+            (Decoded::WhileHeld, _) => Self::Held(Arc::downgrade(&body)),
         }
     }
 
@@ -91,7 +91,7 @@ mod tests {
     fn a_decode_goes_with_the_last_who_holds_it() {
         let mut slot = Slot::default();
         let held = decode(1);
-        slot.fill(&held, Decoded::WhileHeld);
+        slot.fill(held.clone(), Decoded::WhileHeld);
         assert_eq!(body(&slot), Some(1));
         drop(held);
         assert_eq!(body(&slot), None);
@@ -102,7 +102,7 @@ mod tests {
         let mut slot = Slot::default();
         slot.share();
         assert_eq!(body(&slot), None);
-        slot.fill(&decode(1), Decoded::WhileHeld);
+        slot.fill(decode(1), Decoded::WhileHeld);
         assert_eq!(body(&slot), Some(1), "nobody but the slot holds it");
         drop(slot.release());
         assert!(matches!(slot, Slot::Empty));
@@ -112,7 +112,7 @@ mod tests {
     fn what_somebody_holds_is_shared_and_outlasts_the_release() {
         let mut slot = Slot::default();
         let held = decode(1);
-        slot.fill(&held, Decoded::WhileHeld);
+        slot.fill(held.clone(), Decoded::WhileHeld);
         slot.share();
         drop(slot.release());
         assert_eq!(body(&slot), Some(1));
@@ -144,7 +144,7 @@ mod tests {
                 slot.share();
             }
             let held = decode(1);
-            slot.fill(&held, Decoded::WhileHeld);
+            slot.fill(held.clone(), Decoded::WhileHeld);
             for _ in 0..after {
                 slot.share();
             }
@@ -159,7 +159,7 @@ mod tests {
     fn what_is_kept_is_kept() {
         let mut slot = Slot::default();
         slot.share();
-        slot.fill(&decode(1), Decoded::Keep);
+        slot.fill(decode(1), Decoded::Keep);
         slot.share();
         assert!(slot.release().is_none());
         assert_eq!(body(&slot), Some(1));

@@ -46,10 +46,7 @@ fn live<const TEST: usize>() -> usize {
 }
 
 fn informer<const TEST: usize>(source: &Source) -> SharedInformer<Counted<TEST>> {
-    let informer = source.informer().build().unwrap();
-    informer.start().unwrap();
-    informer.wait_for_sync(LIMIT).unwrap();
-    informer.cast()
+    started(source.informer()).cast()
 }
 
 /// Adds handlers that decode what they are told of, one at a time; they say when they have.

@@ -12,10 +12,8 @@ use parking_lot::Mutex;
 use crate::{
     mirror::Mirror,
     raw::{Gate, Reply, Server},
-    support::{LIMIT, no_pause},
+    support::{EMPTY, LIMIT, no_pause},
 };
-
-const EMPTY: &str = r#"{"kind":"ConfigMapList","metadata":{"resourceVersion":"1"},"items":[]}"#;
 
 /// So many events are looked at together.
 const STRETCH: u32 = 100;

@@ -11,7 +11,7 @@ use crate::{
     mirror::put,
     raw::{Gate, Reply, Server},
     script::{End, Script},
-    support::{added, bookmark, config_maps, eventually, one_pause, short_pauses, unusable},
+    support::{EMPTY, added, bookmark, config_maps, eventually, one_pause, short_pauses, unusable},
 };
 
 fn informer(client: &Client) -> SharedInformer<DynamicObject> {
@@ -31,8 +31,7 @@ fn lists_are_something_that_the_server_sends() {
         if request.query().contains("watch=true") {
             return Reply::raw("").wait(&Gate::default());
         }
-        let empty = r#"{"kind":"ConfigMapList","metadata":{"resourceVersion":"1"},"items":[]}"#;
-        Reply::json(200, empty)
+        Reply::json(200, EMPTY)
     });
     let informer = informer(&server.client());
     assert_eq!(informer.status().last_event_age, None);

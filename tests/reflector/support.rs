@@ -16,6 +16,10 @@ use crate::raw::Reserved;
 /// No wait in these tests lasts this long unless something is wrong.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
+/// A list with nothing in it.
+pub(crate) const EMPTY: &str =
+    r#"{"kind":"ConfigMapList","metadata":{"resourceVersion":"1"},"items":[]}"#;
+
 /// Blocks until `done`, for at most [`LIMIT`].
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {

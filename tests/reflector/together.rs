@@ -8,10 +8,8 @@ use kinformer::{
 
 use crate::{
     raw::{Gate, Reply, Server},
-    support::{LIMIT, config_maps, no_pause},
+    support::{EMPTY, LIMIT, config_maps, no_pause},
 };
-
-const EMPTY: &str = r#"{"kind":"ConfigMapList","metadata":{"resourceVersion":"1"},"items":[]}"#;
 
 /// What a watch sends in one piece.
 fn server(watched: &'static str) -> Server {

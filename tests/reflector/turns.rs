@@ -13,10 +13,8 @@ use kinformer::StopToken;
 use crate::{
     mirror::Mirror,
     raw::{Gate, Reply, Server},
-    support::{eventually, no_pause},
+    support::{EMPTY, eventually, no_pause},
 };
-
-const EMPTY: &str = r#"{"kind":"ConfigMapList","metadata":{"resourceVersion":"1"},"items":[]}"#;
 
 #[test]
 fn many_reflectors_of_one_client_list_four_at_a_time() {
