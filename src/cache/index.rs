@@ -141,6 +141,14 @@ impl<T> Indexers<T> {
         self.functions.extend(more.functions);
     }
 
+    /// The values of those that are this library's own, each with the number of its index.
+    pub(super) fn fields<'a>(&self, object: &'a T) -> impl Iterator<Item = (u32, &'a str)> {
+        self.functions.iter().zip(0..).filter_map(|(indexer, index)| match indexer.function {
+            Function::Field(field) => Some((index, field(object)?)),
+            Function::Values(_) | Function::Value(_) => None,
+        })
+    }
+
     /// The values of all indices for one object. Runs the user's code.
     pub(super) fn values<'a>(&self, object: &'a T) -> SmallVec<[Values<'a>; 2]> {
         self.functions.iter().map(|indexer| indexer.values(object)).collect()

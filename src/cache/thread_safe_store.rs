@@ -88,11 +88,7 @@ impl<T: Clone> ThreadSafeStore<T> {
         if !state.indexers.are_plain() {
             return Err(Outdated(key, object));
         }
-        self.set_resource_version(&mut state, &object);
-        let values = state.indexers.values(&object);
-        let slot = state.place(&key, &values);
-        drop(values);
-        Ok(state.fill(slot, key, object))
+        Ok(state.put_plain(key, object))
     }
 
     fn insert_indexed(&self, key: ObjectKey, object: T) -> Option<T> {
@@ -104,7 +100,6 @@ impl<T: Clone> ThreadSafeStore<T> {
             if !Arc::ptr_eq(&indexers, &state.indexers) {
                 continue;
             }
-            self.set_resource_version(&mut state, &object);
             let slot = state.place(&key, &values);
             drop(values);
             return state.fill(slot, key, object);
@@ -131,28 +126,23 @@ impl<T: Clone> ThreadSafeStore<T> {
         if !Arc::ptr_eq(&indexers, &state.indexers) {
             return Err(Outdated(key, object));
         }
-        self.set_resource_version(&mut state, &object);
         Ok(state.put(key, object, &values))
     }
 
     /// Removes the object of this key, and gives it back.
     #[doc(alias = "Delete")]
     pub fn remove(&self, key: &str) -> Option<T> {
-        self.state.write().remove(key)
+        self.state.write().remove(key, self.options.resource_version)
     }
 
     /// Removes the object of this key; `last` is its last state, which says how far the store has come.
     #[doc(alias = "DeleteWithObject")]
     pub fn remove_with(&self, key: &str, last: &T) -> Option<T> {
         let mut state = self.state.write();
-        self.set_resource_version(&mut state, last);
-        state.remove(key)
-    }
-
-    fn set_resource_version(&self, state: &mut State<T>, object: &T) {
         if let Some(version) = self.options.resource_version {
-            state.set_resource_version(version(object));
+            state.set_resource_version(version(last));
         }
+        state.remove(key, self.options.resource_version)
     }
 
     /// Replaces everything in one step. Of objects with the same key the last counts.
@@ -169,7 +159,7 @@ impl<T: Clone> ThreadSafeStore<T> {
             for (key, object) in &objects {
                 fresh.put(key.clone(), object.clone(), &indexers.values(object));
             }
-            resource_version.clone_into(&mut fresh.resource_version);
+            fresh.set_resource_version(resource_version);
             let mut state = self.state.write();
             if Arc::ptr_eq(&indexers, &state.indexers) {
                 std::mem::swap(&mut *state, &mut fresh);
@@ -192,7 +182,7 @@ impl<T: Clone> ThreadSafeStore<T> {
     #[must_use]
     #[doc(alias = "LastStoreSyncResourceVersion")]
     pub fn resource_version(&self) -> String {
-        self.state.read().resource_version.clone()
+        self.state.read().resource_version(self.options.resource_version).to_owned()
     }
 
     /// The object of this key.

@@ -58,6 +58,10 @@ impl Span {
         text.get(self.range()).unwrap_or_default()
     }
 
+    pub(super) fn len(self) -> usize {
+        self.range().len()
+    }
+
     pub(super) fn range(self) -> Range<usize> {
         self.start as usize..(self.end & !Self::PATTERN) as usize
     }

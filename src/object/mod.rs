@@ -293,13 +293,15 @@ impl<K> Object<K> {
     /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.core.text.part(self.core.meta.name)
+        // Of the key: whoever asks for it has had that in hand, and the text may be far away.
+        let key = self.core.key.as_str();
+        key.get(key.len().saturating_sub(self.core.meta.name.len())..).unwrap_or_default()
     }
 
     /// The namespace; `None` for an object of the whole cluster.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
-        non_empty(self.core.text.part(self.core.meta.namespace))
+        non_empty(self.core.key.as_str().get(..self.core.meta.namespace.len()).unwrap_or_default())
     }
 
     /// The UID; empty if the object was never stored.

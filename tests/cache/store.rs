@@ -122,6 +122,12 @@ fn the_resource_version_is_that_of_the_last_change() {
     assert_eq!(store.resource_version(), "10", "also if there was nothing to delete");
     store.delete_by_key("n/a");
     assert_eq!(store.resource_version(), "10", "a key has no version");
+    store.add(pod("d", "13"));
+    store.add(pod("e", "11"));
+    store.delete_by_key("n/e");
+    assert_eq!(store.resource_version(), "11", "that of what is gone");
+    store.delete_by_key("n/d");
+    assert_eq!(store.resource_version(), "11", "and of nothing older");
     store.bookmark("12");
     assert_eq!(store.resource_version(), "12");
     store.replace([pod("c", "3")], "20");

@@ -22,7 +22,10 @@ use crate::{
 pub(super) struct State<T> {
     pub(super) indexers: Arc<Indexers<T>>,
     pub(super) indices: Vec<Index>,
-    pub(super) resource_version: String,
+    /// As far as the store was told; a change after that is `newest`.
+    resource_version: String,
+    /// The slot that was filled last. Its object knows its version, and is asked when somebody wants to know.
+    newest: Option<u32>,
     positions: KeyTable,
     entries: Vec<Entry<T>>,
     /// Of the object in the same slot.
@@ -52,6 +55,7 @@ impl<T> State<T> {
             indices: (0..indexers.len()).map(|_| Index::new(true)).collect(),
             indexers,
             resource_version: String::new(),
+            newest: None,
             positions: KeyTable::new(),
             entries: Vec::new(),
             details: Vec::new(),
@@ -67,8 +71,15 @@ impl<T> State<T> {
     }
 
     pub(super) fn set_resource_version(&mut self, version: &str) {
+        self.newest = None;
         self.resource_version.clear();
         self.resource_version.push_str(version);
+    }
+
+    /// How far the store has come; `of` tells the version of an object.
+    pub(super) fn resource_version(&self, of: Option<fn(&T) -> &str>) -> &str {
+        let newest = self.newest.and_then(|slot| self.object(slot));
+        of.zip(newest).map_or(&self.resource_version, |(of, newest)| of(newest))
     }
 
     /// Stores an object with its values in all indices; gives back the one it replaces.
@@ -77,16 +88,26 @@ impl<T> State<T> {
         self.fill(slot, key, object)
     }
 
+    /// The same where all values are fields of the object, which need not be kept anywhere.
+    pub(super) fn put_plain(&mut self, key: ObjectKey, object: T) -> Option<T> {
+        let slot = self.slot_for(&key);
+        let Self { indexers, indices, details, .. } = self;
+        reindex(indices, details, slot, || indexers.fields(&object));
+        self.fill(slot, key, object)
+    }
+
     /// The part of [`put`](Self::put) that wants the values: the slot for the object, which is in the
     /// indices already.
     pub(super) fn place(&mut self, key: &ObjectKey, values: &[Values<'_>]) -> u32 {
         let slot = self.slot_for(key);
-        self.reindex(slot, values);
+        reindex(&mut self.indices, &mut self.details, slot, || flatten(values));
         slot
     }
 
     /// The part that wants the object.
+    #[inline]
     pub(super) fn fill(&mut self, slot: u32, key: ObjectKey, object: T) -> Option<T> {
+        self.newest = Some(slot);
         let details = &mut self.details[slot as usize];
         details.key = Some(key);
         *details.fingerprint.get_mut() = 0;
@@ -94,11 +115,15 @@ impl<T> State<T> {
         self.entries[slot as usize].object.replace(object)
     }
 
-    pub(super) fn remove(&mut self, key: &str) -> Option<T> {
+    pub(super) fn remove(&mut self, key: &str, version: Option<fn(&T) -> &str>) -> Option<T> {
         let slot = self.find(key.as_bytes())?;
+        if self.newest == Some(slot) {
+            let version = self.resource_version(version).to_owned();
+            self.set_resource_version(&version);
+        }
         let details = std::mem::take(&mut self.details[slot as usize]);
         for place in details.places {
-            self.take_out(place);
+            take_out(&mut self.indices, &mut self.details, place);
         }
         self.positions.remove(self.positions.hash(key), slot);
         let object = self.entries[slot as usize].object.take();
@@ -209,29 +234,37 @@ impl<T> State<T> {
         self.positions.insert(self.positions.hash(key.as_str()), slot);
         slot
     }
+}
 
-    /// Takes what is in `slot` out of where it was, and puts it where its new values are.
-    fn reindex(&mut self, slot: u32, values: &[Values<'_>]) {
-        let had = |place: &Place| (place.index, self.indices[place.index as usize].value(*place));
-        // As it is with most changes.
-        if self.details[slot as usize].places.iter().map(had).eq(flatten(values)) {
-            return;
-        }
-        for place in std::mem::take(&mut self.details[slot as usize].places) {
-            self.take_out(place);
-        }
-        let places = flatten(values)
-            .map(|(index, value)| self.indices[index as usize].insert(index, value, slot));
-        self.details[slot as usize].places = places.collect();
+/// Takes what is in `slot` out of where it was, and puts it where its new values are.
+#[inline]
+fn reindex<'a, V: Iterator<Item = (u32, &'a str)>>(
+    indices: &mut [Index],
+    details: &mut [Details],
+    slot: u32,
+    values: impl Fn() -> V,
+) {
+    let mut wanted = values();
+    let is_wanted = |place: &Place| {
+        let had = indices[place.index as usize].value(*place);
+        wanted.next().is_some_and(|(index, value)| (place.index, had) == (index, value))
+    };
+    // As it is with most changes.
+    if details[slot as usize].places.iter().all(is_wanted) && wanted.next().is_none() {
+        return;
     }
+    for place in std::mem::take(&mut details[slot as usize].places) {
+        take_out(indices, details, place);
+    }
+    let places = values().map(|(index, value)| indices[index as usize].insert(index, value, slot));
+    details[slot as usize].places = places.collect();
+}
 
-    fn take_out(&mut self, place: Place) {
-        let index = &mut self.indices[place.index as usize];
-        let Some(moved) = index.remove(place) else { return };
-        let places = &mut self.details[moved as usize].places;
-        if let Some(its_place) = places.iter_mut().find(|its| its.is_beside(place)) {
-            *its_place = its_place.moved_to(place);
-        }
+fn take_out(indices: &mut [Index], details: &mut [Details], place: Place) {
+    let Some(moved) = indices[place.index as usize].remove(place) else { return };
+    let places = &mut details[moved as usize].places;
+    if let Some(its_place) = places.iter_mut().find(|its| its.is_beside(place)) {
+        *its_place = its_place.moved_to(place);
     }
 }
 
