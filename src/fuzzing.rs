@@ -56,7 +56,7 @@ pub fn objects_of_list<K>(resource: &ApiResource, body: &[u8]) -> Vec<Object<K>>
     let mut objects = Vec::new();
     let mut item =
         |item: Value<'_>| objects.push(Object::ingest(&origin, item).expect("an object"));
-    cut_list(body, &mut item).expect("a list");
+    cut_list(body, &origin.shape, &mut item).expect("a list");
     objects
 }
 

@@ -11,7 +11,7 @@ use super::{failure, transport::Body};
 use crate::{
     error::{DecodeError, Error, Result, Status},
     json::{outline::Value, scan::unescape, stream::JsonStream},
-    object::{Object, Origin},
+    object::{Object, Origin, Shape},
     stop::StopToken,
 };
 
@@ -65,7 +65,7 @@ pub(super) fn read<K>(
     stop: &StopToken,
     item: &mut dyn FnMut(Result<Object<K>, DecodeError>),
 ) -> Result<ListMeta> {
-    let mut stream = JsonStream::new(body);
+    let mut stream = items_of(body, &origin.shape);
     let cut = cut(&mut stream, &mut |text| {
         // Many may have arrived that nobody wants any more.
         stop.check().map_err(io::Error::other)?;
@@ -79,10 +79,20 @@ pub(super) fn read<K>(
     }
 }
 
+/// The values of a list of objects of this shape.
+fn items_of<R: Read>(reader: R, shape: &Shape) -> JsonStream<R> {
+    // With the item itself.
+    JsonStream::new(reader).outlined_to_depth(1 + shape.depth())
+}
+
 /// Cuts a list that comes from anywhere.
 #[cfg(feature = "_fuzz")]
-pub(crate) fn cut_list(reader: impl Read, item: &mut dyn FnMut(Value<'_>)) -> io::Result<Vec<u8>> {
-    cut(&mut JsonStream::new(reader), &mut |text| {
+pub(crate) fn cut_list(
+    reader: impl Read,
+    shape: &Shape,
+    item: &mut dyn FnMut(Value<'_>),
+) -> io::Result<Vec<u8>> {
+    cut(&mut items_of(reader, shape), &mut |text| {
         item(text);
         Ok(())
     })

@@ -240,5 +240,8 @@ pub struct ServerVersion {
 /// What the fuzz targets reach that nothing else outside this module does.
 #[cfg(feature = "_fuzz")]
 pub(crate) mod fuzzing {
-    pub(crate) use super::{list::cut_list, watch::parse as parse_frame};
+    pub(crate) use super::{
+        list::cut_list,
+        watch::{frames_of, parse as parse_frame},
+    };
 }

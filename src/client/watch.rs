@@ -1,12 +1,17 @@
 //! Watches: a blocking iterator over events.
 
-use std::{fmt, io, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    io::{self, Read},
+    sync::Arc,
+    time::Duration,
+};
 
 use super::transport::Body;
 use crate::{
     error::{DecodeError, Error, Found, Result, Status},
     json::{outline::Value, scan::unescape, stream::JsonStream},
-    object::{Object, Origin},
+    object::{Object, Origin, Shape},
     stop::StopToken,
 };
 
@@ -106,7 +111,8 @@ impl<K> Watch<K> {
     }
 
     pub(super) fn new(body: Body, origin: Arc<Origin>, stop: StopToken) -> Self {
-        let stream = Stream { frames: JsonStream::new(body), origin, stop };
+        let frames = frames_of(body, &origin.shape);
+        let stream = Stream { frames, origin, stop };
         Self { source: Source::Stream(Box::new(stream)) }
     }
 
@@ -204,6 +210,12 @@ impl<K> fmt::Debug for Watch<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch").finish_non_exhaustive()
     }
+}
+
+/// The frames of a watch of objects of this shape.
+pub(crate) fn frames_of<R: Read>(reader: R, shape: &Shape) -> JsonStream<R> {
+    // With the frame and the object itself.
+    JsonStream::new(reader).outlined_to_depth(2 + shape.depth())
 }
 
 /// The next JSON value, which need not be a line; `None` at the end.

@@ -15,9 +15,9 @@ use serde_json::Value;
 
 use crate::{
     ApiResource, DynamicObject, Object, PartialObjectMetadata, WatchEvent,
-    client::fuzzing::{cut_list, parse_frame},
-    json::{outline::Outline, stream::JsonStream},
-    object::Origin,
+    client::fuzzing::{cut_list, frames_of, parse_frame},
+    json::outline::Outline,
+    object::{Origin, Shape},
 };
 
 /// The first byte chooses where the rest is split: that must not change the frames that are found, nor
@@ -46,7 +46,8 @@ pub fn watch_frames(data: &[u8]) {
 
 /// A frame is refused, or is the event that serde sees in it.
 fn check_frame(data: &[u8]) {
-    let Ok((outline, range)) = Outline::of(data) else { return };
+    let outline = Outline::to_depth(2 + Shape::default().depth());
+    let Ok((outline, range)) = outline.outlining(data) else { return };
     let event = parse_frame::<DynamicObject>(outline.value(data, range), &origin());
     let Ok(event) = event else { return };
     let Ok(frame) = serde_json::from_slice::<Value>(data) else { return };
@@ -175,7 +176,7 @@ fn origin() -> Arc<Origin> {
 
 /// All values of a stream, and how it ended.
 fn values(reader: impl Read) -> (Vec<Vec<u8>>, Option<io::ErrorKind>) {
-    let mut stream = JsonStream::new(reader);
+    let mut stream = frames_of(reader, &Shape::default());
     let mut found = Vec::new();
     loop {
         match stream.peek() {
@@ -193,7 +194,7 @@ fn values(reader: impl Read) -> (Vec<Vec<u8>>, Option<io::ErrorKind>) {
 /// The items of a list, and the rest of it or how it failed.
 fn cut(reader: impl Read) -> (Vec<Vec<u8>>, Result<Vec<u8>, io::ErrorKind>) {
     let mut items = Vec::new();
-    let rest = cut_list(reader, &mut |item| items.push(item.bytes().to_vec()));
+    let rest = cut_list(reader, &Shape::default(), &mut |item| items.push(item.bytes().to_vec()));
     (items, rest.map_err(|error| error.kind()))
 }
 

@@ -24,9 +24,9 @@ impl Block {
 
     /// Looks at some bytes, and says what they are before the next ones.
     pub(super) fn of(bytes: &[u8; Self::SIZE], before: &mut Before) -> Self {
-        let mut quotes = mask(bytes, 0, b'"');
+        let (mut quotes, brackets) = quotes_and_brackets(bytes);
         if before.escaped || bytes.iter().fold(false, |any, &byte| any | (byte == b'\\')) {
-            quotes &= !escaped(mask(bytes, 0, b'\\'), &mut before.escaped);
+            quotes &= !escaped(bytes, &mut before.escaped);
         }
         // Each bit becomes the sum of all below it and its own.
         let mut strings = quotes;
@@ -37,8 +37,7 @@ impl Block {
             strings = !strings;
         }
         before.in_string = strings >> (Self::SIZE - 1) != 0;
-        // Three bits tell the four brackets apart, and also from `Y`, `y`, `_` and DEL.
-        Self { strings, brackets: mask(bytes, 0x26, 0x7F) }
+        Self { strings, brackets }
     }
 
     /// Which bytes are brackets that are not in strings; or bytes that JSON has only in strings.
@@ -47,11 +46,21 @@ impl Block {
     }
 }
 
+/// Which bytes are quotes, and which are brackets.
+///
+/// Not inlined: between other things, compilers do a part of it one word at a time.
+#[inline(never)]
+fn quotes_and_brackets(bytes: &[u8; Block::SIZE]) -> (u64, u64) {
+    // Three bits tell the four brackets apart, and also from `Y`, `y`, `_` and DEL.
+    (mask(bytes, 0, b'"'), mask(bytes, 0x26, 0x7F))
+}
+
 /// Which bytes come after a backslash that counts, as every other of those in a row does.
-fn escaped(backslashes: u64, before: &mut bool) -> u64 {
+#[cold]
+fn escaped(bytes: &[u8; Block::SIZE], before: &mut bool) -> u64 {
     const EVEN: u64 = 0x5555_5555_5555_5555;
     let carried = u64::from(*before);
-    let backslashes = backslashes & !carried;
+    let backslashes = mask(bytes, 0, b'\\') & !carried;
     let follows = backslashes << 1 | carried;
     // To a row that begins at an odd place its beginning is added: the carry comes out behind it.
     let odd_starts = backslashes & !EVEN & !follows;
@@ -63,16 +72,36 @@ fn escaped(backslashes: u64, before: &mut bool) -> u64 {
 /// Which bytes are `wanted` once they have the bits of `with`.
 #[inline]
 fn mask(bytes: &[u8; Block::SIZE], with: u8, wanted: u8) -> u64 {
-    /// Moves the lowest bit of each byte of a word to its place in the highest byte.
-    const GATHER: u64 = 0x0102_0408_1020_4080;
     let mut found = [0; Block::SIZE];
-    for (found, byte) in found.iter_mut().zip(bytes) {
-        *found = u8::from(byte | with == wanted);
+    for ((found, byte), row) in found.iter_mut().zip(bytes).zip(&ROWS) {
+        *found = if byte | with == wanted { *row } else { 0 };
     }
     let (words, _) = found.as_chunks();
-    words.iter().enumerate().fold(0, |mask, (n, word)| {
-        mask | u64::from_le_bytes(*word).wrapping_mul(GATHER) >> 56 << (8 * n)
-    })
+    transposed(words.iter().fold(0, |rows, word| rows | u64::from_le_bytes(*word)))
+}
+
+/// The bit of the word that a byte is in: what is found in eight words fits into one that way, a row of the
+/// mask in each bit and a column in each byte.
+const ROWS: [u8; Block::SIZE] = {
+    let (mut rows, mut at) = ([0; Block::SIZE], 0);
+    while at < Block::SIZE {
+        rows[at] = 1 << (at / 8);
+        at += 1;
+    }
+    rows
+};
+
+/// Makes rows of eight bits into columns: of every two bits, then pairs, then fours that are across the
+/// diagonal from each other, each takes the other's place.
+#[inline]
+fn transposed(mut bits: u64) -> u64 {
+    for (distance, first) in
+        [(7, 0x00AA_00AA_00AA_00AA), (14, 0x0000_CCCC_0000_CCCC), (28, 0x0000_0000_F0F0_F0F0)]
+    {
+        let differ = (bits ^ bits >> distance) & first;
+        bits ^= differ ^ differ << distance;
+    }
+    bits
 }
 
 #[cfg(test)]

@@ -7,14 +7,20 @@ use super::{
     scan::{Malformed, Members, ends_scalar, skip_white_space},
 };
 
-/// The objects and arrays of one value, each before those inside it.
+/// The objects and arrays of one value, each before those inside it; those that are deep inside may be left out.
 ///
 /// Found while the value arrives, and then nobody has to look for their ends again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Outline {
     containers: Vec<Container>,
     /// The number of the innermost that has begun and not ended.
     open: Option<u32>,
+    /// How many have begun and not ended, of those that are noted.
+    depth: usize,
+    /// How many of them there can be: what is inside the last of them is not noted.
+    deepest: usize,
+    /// How many have begun and not ended inside that one.
+    below: usize,
     scanned: usize,
     before: Before,
 }
@@ -50,16 +56,34 @@ impl Container {
     }
 }
 
+impl Default for Outline {
+    fn default() -> Self {
+        Self::to_depth(usize::MAX)
+    }
+}
+
 impl Outline {
+    /// One of a value that is still to be seen. Nobody will want to know of what is inside of more than so many
+    /// others: most of the brackets of an object are there.
+    pub(crate) fn to_depth(deepest: usize) -> Self {
+        let (containers, before) = (Vec::new(), Before::default());
+        Self { containers, open: None, depth: 0, deepest, below: 0, scanned: 0, before }
+    }
+
     /// The outline of a text that is one value.
     pub(crate) fn of(text: &[u8]) -> Result<(Self, Range<usize>), Malformed> {
+        Self::default().outlining(text)
+    }
+
+    /// The same for an outline that has seen nothing yet.
+    pub(crate) fn outlining(mut self, text: &[u8]) -> Result<(Self, Range<usize>), Malformed> {
         // Offsets are kept in 31 bits.
         i32::try_from(text.len()).map_err(|_| Malformed)?;
         let start = skip_white_space(text, 0);
-        let mut outline = Self { scanned: start, ..Self::default() };
-        let end = outline.find_end(text).ok_or(Malformed)?;
+        self.scanned = start;
+        let end = self.find_end(text).ok_or(Malformed)?;
         if skip_white_space(text, end) == text.len() {
-            Ok((outline, start..end))
+            Ok((self, start..end))
         } else {
             Err(Malformed)
         }
@@ -69,6 +93,7 @@ impl Outline {
     pub(crate) fn clear(&mut self) {
         self.containers.clear();
         self.open = None;
+        (self.depth, self.below) = (0, 0);
         (self.scanned, self.before) = (0, Before::default());
     }
 
@@ -102,7 +127,13 @@ impl Outline {
     fn block(&mut self, bytes: &[u8; Block::SIZE]) -> bool {
         let start = self.scanned;
         let mut brackets = Block::of(bytes, &mut self.before).brackets();
-        while brackets != 0 {
+        loop {
+            if self.depth == self.deepest {
+                brackets = self.pass_over(bytes, brackets);
+            }
+            if brackets == 0 {
+                break;
+            }
             let at = brackets.trailing_zeros() as usize;
             brackets &= brackets - 1;
             if self.bracket(bytes[at], start + at) {
@@ -112,6 +143,21 @@ impl Outline {
         }
         self.scanned = start + Block::SIZE;
         false
+    }
+
+    /// Counts brackets that are not noted; gives those that are left.
+    fn pass_over(&mut self, bytes: &[u8; Block::SIZE], mut brackets: u64) -> u64 {
+        while brackets != 0 {
+            let byte = bytes[brackets.trailing_zeros() as usize];
+            let (opens, closes) = (usize::from(is_opening(byte)), usize::from(is_closing(byte)));
+            if closes > self.below {
+                break;
+            }
+            // Without a branch: which comes next is anybody's guess.
+            self.below = self.below + opens - closes;
+            brackets &= brackets - 1;
+        }
+        brackets
     }
 
     /// The same for one byte.
@@ -135,12 +181,22 @@ impl Outline {
     /// A byte that is in no string; says whether the value ends with it.
     #[inline]
     fn bracket(&mut self, byte: u8, at: usize) -> bool {
-        if matches!(byte, b'{' | b'[') {
+        if is_opening(byte) {
+            if self.depth == self.deepest {
+                self.below += 1;
+                return false;
+            }
+            self.depth += 1;
             let (start, number) = (at as u32, self.containers.len() as u32);
             let outer = self.open.replace(number).unwrap_or(number);
             self.containers.push(Container { start, end: start, next: outer });
             false
-        } else if matches!(byte, b'}' | b']') {
+        } else if is_closing(byte) {
+            if self.below > 0 {
+                self.below -= 1;
+                return false;
+            }
+            self.depth = self.depth.saturating_sub(1);
             let next = self.containers.len() as u32;
             if let Some(ended) = self.open
                 && let Some(container) = self.containers.get_mut(ended as usize)
@@ -162,6 +218,14 @@ impl Outline {
         self.scanned = seen.len();
         end
     }
+}
+
+fn is_opening(byte: u8) -> bool {
+    matches!(byte, b'{' | b'[')
+}
+
+fn is_closing(byte: u8) -> bool {
+    matches!(byte, b'}' | b']')
 }
 
 impl Value<'static> {
@@ -238,6 +302,31 @@ mod tests {
     }
 
     #[test]
+    fn what_is_deeper_than_anybody_looks_is_not_noted() {
+        let text = br#"{"a":[1,{"b":"]}\\"},[[]]],"c":{"d":{"e":[{}]}},"f":"{"} "#.repeat(3);
+        let (whole, _) = Outline::of(&text[..text.len() / 3]).unwrap();
+        for deepest in 1..6 {
+            // In blocks, and byte by byte.
+            for seen in [text.len(), text.len() / 3 - 1] {
+                let mut outline = Outline::to_depth(deepest);
+                assert_eq!(outline.find_end(&text[..seen]), Some(text.len() / 3 - 1));
+                let within = |part: &Container| {
+                    let around =
+                        |other: &&Container| other.start < part.start && part.end <= other.end;
+                    whole.containers.iter().filter(around).count()
+                };
+                let noted = |all: &[Container]| all.iter().map(|c| c.range()).collect::<Vec<_>>();
+                let expected: Vec<_> =
+                    whole.containers.iter().copied().filter(|c| within(c) < deepest).collect();
+                assert_eq!(noted(&outline.containers), noted(&expected), "{deepest}, {seen}");
+                let value = outline.value(&text, 0..text.len() / 3 - 1);
+                let parts = value.containers_within().count();
+                assert_eq!(parts, if deepest > 1 { 2 } else { 0 });
+            }
+        }
+    }
+
+    #[test]
     fn members_are_those_that_are_found_without_an_outline() {
         let text = br#"{"a":[[],{"x":{}}],"b":{"c":[1,2]},"d":3,"e":[]}"#;
         let (outline, range) = Outline::of(text).unwrap();
@@ -260,6 +349,14 @@ mod tests {
             let mut seen = (0..=odd.len()).step_by(piece).chain([odd.len()]);
             assert_eq!(seen.find_map(|seen| pieces.find_end(&odd.as_bytes()[..seen])), end);
             assert_eq!(pieces.containers, whole.containers, "in pieces of {piece}");
+            for deepest in 1..4 {
+                let mut whole = Outline::to_depth(deepest);
+                let mut pieces = Outline::to_depth(deepest);
+                let mut seen = (0..=odd.len()).step_by(piece).chain([odd.len()]);
+                assert_eq!(whole.find_end(odd.as_bytes()), end);
+                assert_eq!(seen.find_map(|seen| pieces.find_end(&odd.as_bytes()[..seen])), end);
+                assert_eq!(pieces.containers, whole.containers, "{deepest}, {piece}");
+            }
         }
     }
 

@@ -48,6 +48,12 @@ impl<R: Read> JsonStream<R> {
         }
     }
 
+    /// The same for values of which nobody wants to know what is inside of more than so many objects and arrays.
+    pub(crate) fn outlined_to_depth(mut self, deepest: usize) -> Self {
+        (self.outline, self.ahead) = (Outline::to_depth(deepest), Outline::to_depth(deepest));
+        self
+    }
+
     pub(crate) fn reader(&self) -> &R {
         &self.reader
     }

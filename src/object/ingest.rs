@@ -86,6 +86,9 @@ fn keep(origin: &Origin, json: Value<'_>) -> Result<Kept, Unusable> {
     kept
 }
 
+/// How deep in an object the parts are that are remembered if they are large.
+pub(super) const DEPTH_OF_SKIPS: usize = 2;
+
 /// The large members of an object, and those of its members.
 fn large_parts(json: Value<'_>) -> impl Iterator<Item = Range<usize>> {
     let large = |part: &Value<'_>| part.range().len() >= Skips::LEAST;

@@ -231,12 +231,12 @@ impl<K> Object<K> {
 
     /// Makes an object from text, as the rules of its origin say.
     pub(crate) fn ingest_text(origin: &Arc<Origin>, json: &[u8]) -> Result<Self, DecodeError> {
-        outlined(json, |json| Self::ingest(origin, json))
+        outlined(origin, json, |json| Self::ingest(origin, json))
     }
 
     /// The same for the answer to something that was made: it need not have a name, as reviews have none.
     pub(crate) fn ingest_answer(origin: &Arc<Origin>, json: &[u8]) -> Result<Self, DecodeError> {
-        outlined(json, |json| Self::ingest_nameless(origin, json))
+        outlined(origin, json, |json| Self::ingest_nameless(origin, json))
     }
 
     /// The same from a value that arrived.
@@ -519,8 +519,8 @@ fn unusable(origin: &Origin, json: &[u8], reason: &str) -> DecodeError {
 }
 
 /// Does something with a text that is one value; one that is not has no members.
-fn outlined<T>(json: &[u8], with: impl FnOnce(Value<'_>) -> T) -> T {
-    match Outline::of(json) {
+fn outlined<T>(origin: &Origin, json: &[u8], with: impl FnOnce(Value<'_>) -> T) -> T {
+    match Outline::to_depth(1 + origin.shape.depth()).outlining(json) {
         Ok((outline, range)) => with(outline.value(json, range)),
         Err(_) => with(Value::malformed(json)),
     }

@@ -1,6 +1,6 @@
 //! What is kept of an object.
 
-use super::Decoded;
+use super::{Decoded, ingest::DEPTH_OF_SKIPS};
 use crate::error::{Error, Result};
 
 /// What is kept of the objects of one source.
@@ -32,6 +32,12 @@ impl Default for Shape {
 }
 
 impl Shape {
+    /// How deep in an object the deepest part is that ingest looks for: what is cut out, or what is remembered to
+    /// be large.
+    pub(crate) fn depth(&self) -> usize {
+        self.cuts.depth().max(DEPTH_OF_SKIPS)
+    }
+
     pub(crate) fn keep_managed_fields(&mut self) {
         self.cuts.remove(&MANAGED_FIELDS);
     }
@@ -73,6 +79,10 @@ impl Cut {
             self.parts.len() - 1
         });
         self.parts[at].add(rest);
+    }
+
+    fn depth(&self) -> usize {
+        self.parts.iter().map(|part| 1 + part.depth()).max().unwrap_or(0)
     }
 
     fn remove(&mut self, path: &[&str]) {
