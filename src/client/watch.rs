@@ -152,6 +152,14 @@ impl<K> Watch<K> {
         }
     }
 
+    /// A list is over that came this way, and what comes from now on is read as it comes.
+    pub(crate) fn end_list(&mut self) {
+        self.set_gather(Duration::ZERO);
+        if let Source::Stream(stream) = &mut self.source {
+            stream.frames.give_back_room();
+        }
+    }
+
     /// Lets what comes gather for so long, from now on, before it is read: see [`Body::set_gather`].
     pub(crate) fn set_gather(&mut self, gather: Duration) {
         if let Source::Stream(stream) = &mut self.source {

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Room for more events than this is given back when a burst is over.
-const KEPT_CAPACITY: usize = 1024;
+const KEPT_CAPACITY: usize = 256;
 
 /// With fewer events than this waiting, a handler keeps up with the others, and what they decode is kept for it. More
 /// would be much to keep for one that is late.

@@ -11,7 +11,7 @@ use super::{
 const CHUNK: usize = 16 * 1024;
 
 /// How much is read at a time if there is always more.
-const MAX_CHUNK: usize = 128 * 1024;
+const MAX_CHUNK: usize = 64 * 1024;
 
 /// The largest single value, as client-go's. An API server stores nothing near it.
 const MAX_VALUE: usize = 16 * 1024 * 1024;
@@ -139,6 +139,15 @@ impl<R: Read> JsonStream<R> {
         Ok(self.ahead_length)
     }
 
+    /// Little will come for some time: what a lot has made room for is not needed.
+    pub(crate) fn give_back_room(&mut self) {
+        self.chunk = CHUNK;
+        self.buffer.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        self.buffer.truncate(self.end.max(CHUNK));
+        self.buffer.shrink_to_fit();
+    }
+
     /// Reads more, behind what is there; 0 at the end of the stream.
     fn fill(&mut self) -> io::Result<usize> {
         if self.start == self.end {
@@ -258,6 +267,23 @@ mod tests {
         assert_eq!(stream.take_value().unwrap().bytes(), b"{}");
         assert_eq!(stream.peek().unwrap(), None);
         assert!(stream.buffer.len() <= MAX_CHUNK, "{}", stream.buffer.len());
+    }
+
+    #[test]
+    fn room_is_given_back_and_what_has_been_read_stays() {
+        let text = format!("{{\"a\":\"{}\"}}", "x".repeat(10_000)).repeat(30);
+        let mut stream = JsonStream::new(text.as_bytes());
+        let expected = &text.as_bytes()[..text.len() / 30];
+        for _ in 0..15 {
+            assert_eq!(stream.take_value().unwrap().bytes(), expected);
+        }
+        assert!(stream.buffer.capacity() > CHUNK && stream.has_object());
+        stream.give_back_room();
+        assert!(stream.buffer.capacity() <= (stream.end - stream.start).max(CHUNK));
+        for _ in 15..30 {
+            assert_eq!(stream.take_value().unwrap().bytes(), expected);
+        }
+        assert_eq!(stream.peek().unwrap(), None);
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl<K: 'static> Reflector<K> {
             let error = match self.stream_once(&turn, stop) {
                 Ok(Streamed::Complete(mut watch)) => {
                     watch.set_silence(self.options.watch_silence);
-                    watch.set_gather(Duration::ZERO);
+                    watch.end_list();
                     self.crowd.streams();
                     return Ok(Some(Opened::Yes(watch)));
                 }

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Room for more entries than these is given back after a burst.
-const KEPT_CAPACITY: usize = 1024;
+const KEPT_CAPACITY: usize = 256;
 
 pub(in crate::cache) struct State<T> {
     /// In line. The first has the sequence number `base`, the next `base + 1`, and so on.

@@ -30,7 +30,7 @@ pub(super) struct TlsStream {
 /// How much is taken from below at a time, at first and if there is always more: rustls asks for 4 KB, a
 /// quarter of a record, which is a system call for every quarter.
 const RECEIVED: usize = 16 * 1024;
-const MAX_RECEIVED: usize = 128 * 1024;
+const MAX_RECEIVED: usize = 64 * 1024;
 
 /// Bytes from below that rustls has not taken.
 #[derive(Debug, Default)]
