@@ -11,7 +11,7 @@ use super::{
 const CHUNK: usize = 16 * 1024;
 
 /// How much is read at a time if there is always more.
-const MAX_CHUNK: usize = 64 * 1024;
+const MAX_CHUNK: usize = 128 * 1024;
 
 /// The largest single value, as client-go's. An API server stores nothing near it.
 const MAX_VALUE: usize = 16 * 1024 * 1024;

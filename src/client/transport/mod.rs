@@ -4,6 +4,7 @@
 //! a [`StopToken`](crate::StopToken) can interrupt it and so that credentials stay out of ureq.
 
 mod bounds;
+mod buffers;
 mod dial;
 pub(crate) mod files;
 mod proxy;
@@ -26,27 +27,23 @@ use ureq::{
     http::{self, HeaderMap},
     unversioned::{
         resolver::{ResolvedSocketAddrs, Resolver},
-        transport::{
-            Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport as Wire,
-        },
+        transport::{Buffers, ConnectionDetails, Connector, NextTimeout, Transport as Wire},
     },
 };
 
 pub(crate) use self::{bounds::Bounds, tls::ClientCertificate};
-use self::{dial::Dialer, files::Files, stream::Stream};
+use self::{buffers::ElasticBuffers, dial::Dialer, files::Files, stream::Stream};
 use crate::{
     config::{Config, Identity, Secret, Trust},
     error::{ConfigError, Error, Phase, Result, TransportError},
 };
 
-/// What arrives together is told together; but an idle watch holds it for as long as it lives.
-const INPUT_BUFFER: usize = 64 * 1024;
 /// Where a read brings this much, there may be more.
-const MUCH: usize = INPUT_BUFFER / 2;
+const MUCH: usize = 32 * 1024;
 /// Unless a request has a longer line: ureq writes lines whole or not at all.
 const OUTPUT_BUFFER: usize = 8 * 1024;
 /// Less than what fits: a head that fills the buffer would look like the end of the connection.
-const MAX_RESPONSE_HEAD: usize = INPUT_BUFFER - 1;
+const MAX_RESPONSE_HEAD: usize = 64 * 1024 - 1;
 /// As client-go's: what a server closes sooner is found out before it is used.
 const IDLE_CONNECTIONS: usize = 25;
 const IDLE_AGE: Duration = Duration::from_secs(90);
@@ -415,8 +412,7 @@ fn is_bad_data(error: &io::Error) -> bool {
 #[derive(Debug)]
 struct Connection {
     stream: Stream,
-    buffers: LazyBuffers,
-    output_size: usize,
+    buffers: ElasticBuffers,
     /// Why sending failed: told if there is no answer to read.
     hung_up: Option<io::Error>,
 }
@@ -437,12 +433,7 @@ impl Connector for Dialer {
         let call = Call::current()?;
         call.progress.lock().dialled = true;
         let stream = self.dial(&call.bounds).map_err(io::Error::other)?;
-        Ok(Some(Connection {
-            stream,
-            buffers: LazyBuffers::new(INPUT_BUFFER, OUTPUT_BUFFER),
-            output_size: OUTPUT_BUFFER,
-            hung_up: None,
-        }))
+        Ok(Some(Connection { stream, buffers: ElasticBuffers::new(OUTPUT_BUFFER), hung_up: None }))
     }
 }
 
@@ -458,11 +449,7 @@ impl Wire for Connection {
     fn buffers(&mut self) -> &mut dyn Buffers {
         let needed =
             CURRENT.with(|call| call.borrow().as_ref().map_or(0, |call| call.longest_line));
-        if needed > self.output_size {
-            // Only so at the start of a call, when there is no input to lose.
-            self.buffers = LazyBuffers::new(INPUT_BUFFER, needed);
-            self.output_size = needed;
-        }
+        self.buffers.reserve_output(needed);
         &mut self.buffers
     }
 
