@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kinformer::{
     ApiResource, Client, Object,
     cache::{DeltaFifo, Indexer, Indexers, Lister, meta_namespace_key},
-    fuzzing::objects_of_list,
+    fuzzing::{objects_of_list, pruned_objects_of_list},
     labels,
     testing::ApiServer,
 };
@@ -21,8 +21,9 @@ type Work = Box<dyn FnOnce()>;
 type Prepare = fn(&[u8]) -> Work;
 
 /// Each path with its name and what prepares it.
-const PATHS: [(&str, Prepare); 8] = [
+const PATHS: [(&str, Prepare); 9] = [
     ("ingest", ingest),
+    ("ingest_pruned", ingest_pruned),
     ("json", json),
     ("decode_lean", decode_lean),
     ("queue_add_pop", queue_add_pop),
@@ -67,6 +68,16 @@ fn ingest(body: &[u8]) -> Work {
     let body = body.to_vec();
     Box::new(move || {
         black_box(pods(&body));
+    })
+}
+
+/// The same with parts left out: these have to be found.
+fn ingest_pruned(body: &[u8]) -> Work {
+    const PATHS: [&str; 3] =
+        ["/metadata/annotations", "/spec/containers/*/env", "/status/conditions"];
+    let body = body.to_vec();
+    Box::new(move || {
+        black_box(pruned_objects_of_list::<Pod>(&ApiResource::of::<Pod>(), &body, &PATHS));
     })
 }
 

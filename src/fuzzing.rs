@@ -52,7 +52,22 @@ pub fn objects<K>(
 ///
 /// If the body is no list of objects.
 pub fn objects_of_list<K>(resource: &ApiResource, body: &[u8]) -> Vec<Object<K>> {
-    let origin = Arc::new(Origin::new(resource.clone(), "".into()));
+    pruned_objects_of_list(resource, body, &[])
+}
+
+/// The same without what is at these paths.
+///
+/// # Panics
+///
+/// If the body is no list of objects, or a path is none.
+pub fn pruned_objects_of_list<K>(
+    resource: &ApiResource,
+    body: &[u8],
+    paths: &[&str],
+) -> Vec<Object<K>> {
+    let mut origin = Origin::new(resource.clone(), "".into());
+    paths.iter().for_each(|path| origin.shape.prune(path).expect("a path"));
+    let origin = Arc::new(origin);
     let mut objects = Vec::new();
     let mut item =
         |item: Value<'_>| objects.push(Object::ingest(&origin, item).expect("an object"));

@@ -48,15 +48,17 @@ struct Inner {
     stopped: AtomicBool,
     state: Mutex<State>,
     stop_requested: Condvar,
-    /// Keeps this token registered with the one it was made from.
-    parent: Mutex<Option<OnStop>>,
+    /// Keeps this token registered with those it stops with.
+    parents: Mutex<Vec<OnStop>>,
 }
 
 #[derive(Default)]
 struct State {
     next_id: u64,
-    interrupts: Vec<(u64, Arc<dyn Interrupt>)>,
+    interrupts: Interrupts,
 }
+
+type Interrupts = Vec<(u64, Arc<dyn Interrupt>)>;
 
 /// Something that a stop must wake. Called with the token's lock held: it must not block, and must not
 /// use the token.
@@ -78,7 +80,7 @@ impl StopToken {
             stopped: AtomicBool::new(false),
             state: Mutex::default(),
             stop_requested: Condvar::new(),
-            parent: Mutex::new(None),
+            parents: Mutex::default(),
         }))
     }
 
@@ -86,11 +88,14 @@ impl StopToken {
     #[must_use]
     pub fn child(&self) -> Self {
         let child = Self::new();
-        match self.on_stop(Child::new(&child)) {
-            Ok(registration) => *child.0.parent.lock() = Some(registration),
-            Err(_) => child.stop(),
-        }
+        child.follow(self);
         child
+    }
+
+    /// Stops this one with `other` too, for as long as this one is there.
+    pub(crate) fn follow(&self, other: &Self) {
+        let linked = other.link(self);
+        self.0.parents.lock().extend(linked);
     }
 
     /// Stops `other` with this one, for as long as what is returned is kept.
@@ -104,7 +109,7 @@ impl StopToken {
 
     /// Stops everything that runs under this token, and returns without waiting for it to end.
     pub fn stop(&self) {
-        self.0.stop();
+        drop(self.0.stop());
     }
 
     /// Whether [`stop`](Self::stop) was called on this token or one it is a child of.
@@ -168,7 +173,10 @@ impl fmt::Debug for StopToken {
 }
 
 impl Inner {
-    fn stop(&self) {
+    /// Stops, and gives what has been interrupted: to be dropped when no token is locked, since the last
+    /// reference to another token may be in it.
+    #[must_use]
+    fn stop(&self) -> Interrupts {
         let mut state = self.state.lock();
         self.stopped.store(true, Ordering::Release);
         self.stop_requested.notify_all();
@@ -178,9 +186,7 @@ impl Inner {
         for (_, interrupt) in &interrupts {
             interrupt.interrupt();
         }
-        drop(state);
-        // Outside the lock: the last reference to a child token may be in here.
-        drop(interrupts);
+        interrupts
     }
 }
 
@@ -199,8 +205,9 @@ impl Drop for OnStop {
 /// A child token as seen from its parent.
 struct Child {
     token: Weak<Inner>,
-    /// Kept until the parent's lock is free: whoever drops the last reference to a child takes it.
-    stopped: Mutex<Option<Arc<Inner>>>,
+    /// Kept until the parent's lock is free: whoever drops the last reference to a child takes it, and so
+    /// it is with the children of the child.
+    stopped: Mutex<Option<(Arc<Inner>, Interrupts)>>,
 }
 
 impl Child {
@@ -212,8 +219,8 @@ impl Child {
 impl Interrupt for Child {
     fn interrupt(&self) {
         if let Some(child) = self.token.upgrade() {
-            child.stop();
-            *self.stopped.lock() = Some(child);
+            let interrupts = child.stop();
+            *self.stopped.lock() = Some((child, interrupts));
         }
     }
 }
@@ -269,6 +276,49 @@ mod tests {
             });
             assert!(root.is_stopped());
         }
+    }
+
+    #[test]
+    fn a_token_that_follows_another_stops_with_each_of_the_two() {
+        for first in [true, false] {
+            let (one, other) = (StopToken::new(), StopToken::new());
+            let both = one.child();
+            both.follow(&other);
+            if first { &one } else { &other }.stop();
+            assert!(both.is_stopped() && one.is_stopped() == first);
+            drop(both);
+            assert!(one.0.state.lock().interrupts.is_empty());
+            assert!(other.0.state.lock().interrupts.is_empty());
+            let late = StopToken::new();
+            late.follow(if first { &one } else { &other });
+            assert!(late.is_stopped(), "it follows a stopped one");
+        }
+    }
+
+    /// Drops the token that it was given when it is interrupted.
+    struct Drops(Mutex<Option<StopToken>>);
+
+    impl Interrupt for Drops {
+        fn interrupt(&self) {
+            drop(self.0.lock().take());
+        }
+    }
+
+    #[test]
+    fn a_token_that_follows_its_parent_and_its_sibling_may_be_dropped_while_they_stop() {
+        let root = StopToken::new();
+        let (sibling, both) = (root.child(), root.child());
+        both.follow(&sibling);
+        // Now only the one that stops it holds it.
+        let dropping = sibling.on_stop(Arc::new(Drops(Mutex::new(Some(both))))).unwrap();
+        let (done, ended) = std::sync::mpsc::channel();
+        let stopping = crate::thread::spawn("stop", move || {
+            root.stop();
+            done.send(())
+        });
+        ended.recv_timeout(Duration::from_secs(60)).expect("it does not wait for itself");
+        stopping.unwrap().join().unwrap().unwrap();
+        drop((dropping, sibling));
     }
 
     #[test]

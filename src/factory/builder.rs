@@ -14,6 +14,7 @@ use crate::{
     informer::{NamedErrorHandler, NamespaceSet, SharedInformer, SharedInformerBuilder},
     object::{ApiResource, Body, Decoded, DynamicObject, GroupVersionResource, Object, Resource},
     reflector::{Backoff, ListWatch},
+    stop::StopToken,
 };
 
 /// Handlers are not told again of everything more often than this.
@@ -62,6 +63,7 @@ pub(super) struct Options {
     backoff: Option<Backoff>,
     watch_silence: Option<Duration>,
     streamed_lists: Option<bool>,
+    pub(super) stop: Option<StopToken>,
     /// The server is asked for metadata alone.
     metadata_only: bool,
 }
@@ -199,6 +201,28 @@ impl SharedInformerFactoryBuilder {
     /// [`SharedInformerBuilder::streamed_lists`](crate::SharedInformerBuilder::streamed_lists).
     pub fn streamed_lists(mut self, wanted: bool) -> Self {
         self.options.streamed_lists = Some(wanted);
+        self
+    }
+
+    /// Stops every informer when this token is stopped, those that are asked for later included, and besides that
+    /// of the client ([`Client::with_stop`]). Ends every wait, and does not wait for handlers;
+    /// [`shutdown`](SharedInformerFactory::shutdown) does.
+    ///
+    /// ```no_run
+    /// # use kinformer::{Client, SharedInformerFactory};
+    /// use kinformer::StopToken;
+    ///
+    /// let stop = StopToken::new();
+    /// let factory = SharedInformerFactory::builder(Client::try_default()?).stop(&stop).build();
+    /// factory.start()?;
+    /// stop.stop(); // from any thread, as a signal handler's
+    /// factory.shutdown()
+    /// # ;Ok::<(), kinformer::Error>(())
+    /// ```
+    #[doc(alias = "stopCh")]
+    #[doc(alias = "StartWithContext")]
+    pub fn stop(mut self, token: &StopToken) -> Self {
+        self.options.stop = Some(token.clone());
         self
     }
 

@@ -44,8 +44,8 @@ use crate::{
 /// anybody keeps a handle. It cannot be cloned; for use in handlers there is a weak [`handle`](Self::handle).
 /// Dropping it shuts it down.
 ///
-/// It also stops with its client: everything ends when the token of [`Client::with_stop`] is stopped, waits
-/// included. That does not wait for handlers; [`shutdown`](Self::shutdown) does.
+/// It also stops with its client, and with a token of its own: everything ends when the token of
+/// [`Client::with_stop`] or of the [builder](SharedInformerFactoryBuilder::stop) is stopped, waits included. That does not wait for handlers; [`shutdown`](Self::shutdown) does.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -86,7 +86,7 @@ struct Shared {
     options: Options,
     discovery: Discovery,
     registry: Mutex<Registry>,
-    /// Stopped by the shutdown, and with the token of the client.
+    /// Stopped by the shutdown, and with the tokens of the client and of the builder.
     stop: StopToken,
 }
 
@@ -359,6 +359,9 @@ impl Shared {
     fn new(client: Client, options: Options) -> Self {
         // With it, everything that is made from the client stops.
         let stop = client.stop_token().child();
+        if let Some(token) = &options.stop {
+            stop.follow(token);
+        }
         let client = client.with_stop(&stop);
         let discovery = client.discovery();
         Self { client, options, discovery, registry: Mutex::default(), stop }
@@ -435,7 +438,7 @@ impl Shared {
 
     /// # Errors
     ///
-    /// If the factory has been shut down, or the token of its client was stopped.
+    /// If the factory has been shut down, or a token that it stops with was stopped.
     fn check_open(&self) -> Result<()> {
         let mut registry = self.registry.lock();
         if self.stop.is_stopped() {

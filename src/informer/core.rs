@@ -17,8 +17,8 @@ use crate::{
     cache::{DeltaFifo, Indexer, ThreadSafeStore, panic_text},
     error::{Error, Result},
     object::{ApiResource, DynamicObject, Object},
-    stop::StopToken,
-    sync::Mutex,
+    stop::{Interrupt, OnStop, StopToken},
+    sync::{Mutex, MutexGuard},
 };
 
 /// The parts of an informer, shared by its threads and its handles.
@@ -32,6 +32,8 @@ pub(super) struct Core {
     controller: Controller<DynamicObject>,
     pub(super) signal: Arc<Signal>,
     pub(super) stop: StopToken,
+    /// Wakes those who wait for one that was never started; `None` if it can only be stopped already.
+    _waking: Option<OnStop>,
     /// Why it cannot be started, ever.
     refusal: Option<Error>,
     life: Mutex<Life>,
@@ -90,6 +92,7 @@ impl Core {
             store,
             processor,
             controller,
+            _waking: stop.on_stop(Arc::new(Wake(signal.clone()))).ok(),
             signal,
             stop,
             refusal,
@@ -103,10 +106,7 @@ impl Core {
     ///
     /// If it has stopped, or cannot be started; `Ok(false)` if it runs already.
     pub(super) fn begin(&self) -> Result<bool> {
-        let mut life = self.life.lock();
-        if life.state == InformerState::NotStarted && self.stop.is_stopped() {
-            life.state = InformerState::Stopped;
-        }
+        let mut life = self.life();
         match (&life.state, &self.refusal) {
             (InformerState::NotStarted, Some(refusal)) => Err(refusal.clone()),
             (InformerState::NotStarted, None) => {
@@ -153,7 +153,16 @@ impl Core {
     }
 
     pub(super) fn state(&self) -> InformerState {
-        self.life.lock().state.clone()
+        self.life().state.clone()
+    }
+
+    /// One that was not started when its token was stopped has no thread to say that it has stopped.
+    fn life(&self) -> MutexGuard<'_, Life> {
+        let mut life = self.life.lock();
+        if life.state == InformerState::NotStarted && self.stop.is_stopped() {
+            life.state = InformerState::Stopped;
+        }
+        life
     }
 
     /// Whether nothing more will come: it has stopped, or can never be started.
@@ -261,6 +270,14 @@ impl Core {
 
     pub(super) fn has_applied(&self, turn: u64) -> bool {
         self.processor.applied() >= turn || self.fifo.is_idle()
+    }
+}
+
+struct Wake(Arc<Signal>);
+
+impl Interrupt for Wake {
+    fn interrupt(&self) {
+        self.0.changed();
     }
 }
 

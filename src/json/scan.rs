@@ -108,11 +108,11 @@ impl<'a> Members<'a> {
         }
         let start = at;
         let (key_end, has_escapes) = string(self.text, start)?;
+        let inner = start + 1..key_end - 1;
         let key = match self.string {
-            Some(text) if !has_escapes => {
-                Cow::Borrowed(text.get(start + 1..key_end - 1).ok_or(Malformed)?)
-            }
-            _ => unescape(&self.text[start..key_end])?,
+            _ if has_escapes => unescape(&self.text[start..key_end])?,
+            Some(text) => Cow::Borrowed(text.get(inner).ok_or(Malformed)?),
+            None => Cow::Borrowed(str::from_utf8(&self.text[inner]).map_err(|_| Malformed)?),
         };
         at = skip_white_space(self.text, key_end);
         if self.text.get(at) != Some(&b':') {

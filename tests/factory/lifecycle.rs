@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Secret};
 use kinformer::{
     ApiResource, Config, Error, InformerState, ListWatch, Missing, NotReady, Selection,
     SharedInformer, SharedInformerFactory, StopToken,
@@ -253,60 +253,93 @@ fn a_builder_may_be_printed_and_a_factory_too() {
     assert!(format!("{factory:?}").contains("configmaps in shop"), "{factory:?}");
 }
 
-#[test]
-fn everything_stops_with_the_token_of_the_client() {
-    let server = server();
-    put(&server, "default", "a");
-    let stop = StopToken::new();
-    let factory = SharedInformerFactory::new(client(&server).with_stop(&stop));
-    let maps = factory.informer::<ConfigMap>();
-    let events = listen(&maps);
-    sync(&factory);
-    let made = factory.informer_with(|client, _| {
-        SharedInformer::builder(ListWatch::<Secret>::from_client(client, None))
-    });
-    let secrets = made.unwrap();
-    factory.start().unwrap();
-    let unstarted = factory.informer::<Node>();
-    stop.stop();
-    wait_until("the end", || maps.is_stopped() && secrets.is_stopped());
-    assert_eq!(events.iter().count(), 1, "the handler has gone");
-    assert_eq!(keys(&maps), ["default/a"], "what was known can be read");
-    let late = factory.wait_for_cache_sync(LIMIT).unwrap_err().to_string();
-    assert!(late.contains("configmaps: stopped"), "{late}");
-    assert!(unstarted.start().is_err(), "too late");
-    let again = factory.start().unwrap_err().to_string();
-    assert!(again.contains("has been shut down"), "{again}");
-    assert!(factory.handle().upgrade().is_none());
-    factory.shutdown().unwrap();
-    wait_until("no watch", || server.watches() == 0);
+/// A factory that stops with the token: that of its client, or its own.
+fn stopped_by(server: &ApiServer, stop: &StopToken, of_client: bool) -> SharedInformerFactory {
+    if of_client {
+        SharedInformerFactory::new(client(server).with_stop(stop))
+    } else {
+        builder(server).stop(stop).build()
+    }
 }
 
 #[test]
-fn the_token_of_the_client_ends_a_wait() {
-    let server = server();
-    server.inject(When::any().verb(Verb::Watch), Fault::Hang { at: Moment::BeforeHead });
-    let stop = StopToken::new();
-    let factory = SharedInformerFactory::new(client(&server).with_stop(&stop));
-    let maps = factory.informer::<ConfigMap>();
-    factory.start().unwrap();
-    let alone = SharedInformer::builder(ListWatch::<Secret>::from_client(
-        &client(&server).with_stop(&stop),
-        None,
-    ));
-    let alone = alone.build().unwrap();
-    alone.start().unwrap();
-    std::thread::scope(|scope| {
-        let waits = [
-            scope.spawn(|| factory.wait_for_cache_sync(Duration::MAX)),
-            scope.spawn(|| maps.wait_for_sync(Duration::MAX)),
-            scope.spawn(|| alone.wait_for_sync(Duration::MAX)),
-        ];
-        wait_until("requests", || server.requests().len() >= 2);
+fn everything_stops_with_the_token_of_the_client_or_of_the_factory() {
+    for of_client in [true, false] {
+        let server = server();
+        put(&server, "default", "a");
+        let stop = StopToken::new();
+        let factory = stopped_by(&server, &stop, of_client);
+        let maps = factory.informer::<ConfigMap>();
+        let events = listen(&maps);
+        sync(&factory);
+        let made = factory.informer_with(|client, _| {
+            SharedInformer::builder(ListWatch::<Secret>::from_client(client, None))
+        });
+        let secrets = made.unwrap();
+        factory.start().unwrap();
+        let unstarted = factory.informer::<Node>();
         stop.stop();
-        for wait in waits {
-            let error = wait.join().unwrap().unwrap_err();
-            assert!(error.to_string().contains("stopped"), "{error}");
+        wait_until("the end", || maps.is_stopped() && secrets.is_stopped());
+        assert_eq!(events.iter().count(), 1, "the handler has gone");
+        assert_eq!(keys(&maps), ["default/a"], "what was known can be read");
+        let late = factory.wait_for_cache_sync(LIMIT).unwrap_err().to_string();
+        assert!(late.contains("configmaps: stopped"), "{late}");
+        assert!(unstarted.is_stopped() && unstarted.start().is_err(), "too late");
+        assert!(factory.informer::<Pod>().start().is_err(), "much too late");
+        let again = factory.start().unwrap_err().to_string();
+        assert!(again.contains("has been shut down"), "{again}");
+        assert!(factory.handle().upgrade().is_none());
+        factory.shutdown().unwrap();
+        wait_until("no watch", || server.watches() == 0);
+    }
+}
+
+#[test]
+fn the_shutdown_of_a_factory_leaves_the_tokens_and_the_client_that_it_was_given_alone() {
+    let server = server();
+    let (stop, client) = (StopToken::new(), client(&server));
+    let [one, other] =
+        [0, 1].map(|_| SharedInformerFactory::builder(client.clone()).stop(&stop).build());
+    let maps = other.informer::<ConfigMap>();
+    sync(&one);
+    sync(&other);
+    one.shutdown().unwrap();
+    assert!(!stop.is_stopped() && !maps.is_stopped());
+    client.get_raw("/api").unwrap();
+    stop.stop();
+    wait_until("the end of the other", || maps.is_stopped());
+    client.get_raw("/api").unwrap();
+}
+
+#[test]
+fn the_token_of_the_client_or_of_the_factory_ends_a_wait() {
+    for of_client in [true, false] {
+        let server = server();
+        server.inject(When::any().verb(Verb::Watch), Fault::Hang { at: Moment::BeforeHead });
+        let stop = StopToken::new();
+        let factory = stopped_by(&server, &stop, of_client);
+        let maps = factory.informer::<ConfigMap>();
+        factory.start().unwrap();
+        let client = client(&server);
+        let client = if of_client { client.with_stop(&stop) } else { client };
+        let mut alone = SharedInformer::builder(ListWatch::<Secret>::from_client(&client, None));
+        if !of_client {
+            alone = alone.stop(&stop);
         }
-    });
+        let alone = alone.build().unwrap();
+        alone.start().unwrap();
+        std::thread::scope(|scope| {
+            let waits = [
+                scope.spawn(|| factory.wait_for_cache_sync(Duration::MAX)),
+                scope.spawn(|| maps.wait_for_sync(Duration::MAX)),
+                scope.spawn(|| alone.wait_for_sync(Duration::MAX)),
+            ];
+            wait_until("requests", || server.requests().len() >= 2);
+            stop.stop();
+            for wait in waits {
+                let error = wait.join().unwrap().unwrap_err();
+                assert!(error.to_string().contains("stopped"), "{error}");
+            }
+        });
+    }
 }

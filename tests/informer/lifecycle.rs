@@ -49,6 +49,48 @@ fn states_go_from_not_started_to_running_to_stopped() {
 }
 
 #[test]
+fn an_informer_stops_with_its_token_as_by_a_stop_and_the_token_stays_when_the_informer_stops() {
+    let server = ApiServer::start().unwrap();
+    put(&server, "a", "1");
+    let stop = StopToken::new();
+    let informer = builder(&server).stop(&stop).build().unwrap();
+    let events = listen(&informer);
+    informer.start().unwrap();
+    informer.wait_for_sync(LIMIT).unwrap();
+    started(builder(&server).stop(&stop)).stop();
+    assert!(!stop.is_stopped() && !informer.is_stopped(), "each has a child of it");
+    stop.stop();
+    wait_until("the stop", || informer.is_stopped());
+    assert_eq!(events.next(), "+a 1 true");
+    wait_until("the handler is dropped", || events.is_over());
+    assert_eq!(informer.store().len(), 1, "what it knew can still be read");
+    wait_until("no watch", || server.watches() == 0);
+    assert!(informer.start().unwrap_err().to_string().contains("has stopped"));
+    informer.stop();
+}
+
+#[test]
+fn one_that_was_not_started_ends_with_its_token_and_so_do_waits_for_it() {
+    let stop = StopToken::new();
+    let source = Source::new();
+    let informer = source.informer().stop(&stop).build().unwrap();
+    let too_late = std::thread::scope(|scope| {
+        let waits = [
+            scope.spawn(|| informer.wait_for_sync(Duration::MAX)),
+            scope.spawn(|| informer.wait_for_resource_version("1", Duration::MAX)),
+        ];
+        assert!(!informer.is_stopped());
+        stop.stop();
+        waits.map(|wait| wait.join().unwrap().unwrap_err().to_string())
+    });
+    assert!(too_late.iter().all(|error| error.contains("stopped")), "{too_late:?}");
+    assert!(informer.is_stopped() && informer.start().is_err());
+    let late = source.informer().stop(&stop).build().unwrap();
+    assert!(late.is_stopped() && late.start().is_err(), "made of a token that was stopped");
+    assert_eq!(source.lists(), 0);
+}
+
+#[test]
 fn a_second_start_does_nothing_and_one_after_the_stop_is_an_error() {
     let source = Source::new();
     let informer = started(source.informer());

@@ -12,7 +12,7 @@ use std::{
 use kinformer::{Registration, cache::Indexers};
 use parking_lot::Mutex;
 
-use crate::support::{LIMIT, Source, listen, listener, started, wait_until};
+use crate::support::{LIMIT, SetOnDrop, Source, listen, listener, started, wait_until};
 
 #[test]
 fn a_removed_handler_is_dropped_and_told_of_nothing_more() {
@@ -150,15 +150,20 @@ fn a_hundred_threads_may_add_and_remove_handlers_while_events_flow_and_it_stops(
     let informer = started(source.informer());
     let calls_after_removal = Arc::new(AtomicUsize::new(0));
     let (added, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    // A hundred threads in a hurry would leave no time for the events.
+    let put = AtomicUsize::new(0);
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let _over = SetOnDrop(&over);
         for thread in 0..100_usize {
             let (informer, over, wrong) = (informer.clone(), &over, &calls_after_removal);
-            let (added, refused) = (&added, &refused);
+            let (added, refused, put) = (&added, &refused, &put);
             scope.spawn(move || {
                 let mut held = Vec::new();
                 for round in 0.. {
+                    wait_until("more events", || {
+                        over.load(Ordering::SeqCst) || put.load(Ordering::SeqCst) >= round * 250
+                    });
                     if over.load(Ordering::SeqCst) {
                         break;
                     }
@@ -189,26 +194,18 @@ fn a_hundred_threads_may_add_and_remove_handlers_while_events_flow_and_it_stops(
                 }
             });
         }
-        // Each has to find its turn among the hundred.
-        for n in 0..300 {
+        for n in 0..10_000 {
             source.put(&format!("m{}", n % 10), "1");
+            put.fetch_add(1, Ordering::SeqCst);
         }
         let last = source.put("last", "1");
         informer.wait_for_resource_version(&last, LIMIT).unwrap();
         wait_until("enough were added", || added.load(Ordering::SeqCst) >= 100);
+        put.store(usize::MAX, Ordering::SeqCst);
         informer.stop();
         wait_until("somebody is refused", || refused.load(Ordering::SeqCst) > 0);
     });
     assert_eq!(calls_after_removal.load(Ordering::SeqCst), 0);
     assert!(added.load(Ordering::SeqCst) >= 100);
     assert!(informer.status().handlers.is_empty());
-}
-
-/// Lets the threads of a test end, also if the test fails.
-struct SetOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for SetOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
 }

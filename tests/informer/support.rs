@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc,
     },
     time::{Duration, Instant},
@@ -140,6 +140,15 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     while !holds() {
         assert!(start.elapsed() < LIMIT, "not in time: {what}");
         let _ = StopToken::new().wait_timeout(Duration::from_millis(1));
+    }
+}
+
+/// Lets the threads of a test end, also if the test fails.
+pub(crate) struct SetOnDrop<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
     }
 }
 

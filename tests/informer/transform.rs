@@ -2,14 +2,16 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
     mpsc,
 };
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kinformer::{Decoded, Error, Event, Object, cache::Indexers, testing::ApiServer};
+use kinformer::{Decoded, Error, Event, Object, cache::Indexers, labels, testing::ApiServer};
 
-use crate::support::{LIMIT, Source, builder, delete, listen, put, started, value, wait_until};
+use crate::support::{
+    LIMIT, SetOnDrop, Source, builder, delete, listen, put, started, value, wait_until,
+};
 
 fn mark(map: &mut ConfigMap) {
     let data = map.data.get_or_insert_default();
@@ -67,13 +69,33 @@ fn no_object_is_transformed_twice_however_often_it_is_told() {
     let informer = started(source.informer().resync(often).transform(transformed));
     let events = listen(&informer);
     assert_eq!(events.next(), "+a t1 true");
-    for round in 0..40 {
-        if round % 10 == 5 {
-            source.relist();
+    let (over, reads) = (AtomicBool::new(false), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        let _over = SetOnDrop(&over);
+        for by_lister in [true, false] {
+            let (informer, over, reads) = (&informer, &over, &reads);
+            scope.spawn(move || {
+                while !over.load(Ordering::SeqCst) {
+                    let found = if by_lister {
+                        informer.lister().list(&labels::everything())
+                    } else {
+                        informer.store().list()
+                    };
+                    let [object] = &found[..] else { panic!("{} objects", found.len()) };
+                    assert!(value(object) == "t1" && object.json().contains(r#""t1""#));
+                    reads.fetch_add(1, Ordering::SeqCst);
+                }
+            });
         }
-        assert_eq!(events.next(), "~a t1>t1");
-        assert_eq!(value(&informer.lister().get("default/a").unwrap()), "t1");
-    }
+        for round in 0..40 {
+            if round % 10 == 5 {
+                source.relist();
+            }
+            assert_eq!(events.next(), "~a t1>t1");
+            assert_eq!(value(&informer.lister().get("default/a").unwrap()), "t1");
+        }
+        wait_until("readers have read meanwhile", || reads.load(Ordering::SeqCst) > 100);
+    });
 }
 
 #[test]

@@ -293,6 +293,6 @@ fn fault(dice: &mut Dice) -> Fault {
         10 => Fault::ExpireContinue,
         11 => Fault::expired_after(events),
         12 => Fault::WatchError { after_events: events, status: StatusFault::new(code) },
-        _ => Fault::CorruptGzip,
+        _ => Fault::CorruptGzip { after_events: events },
     }
 }

@@ -263,7 +263,7 @@ fn a_list_that_is_not_to_be_had_is_told_and_tried_again_and_the_store_keeps_what
         pretty,
         page,
         Fault::TruncateChunk { after_events: 0 },
-        Fault::CorruptGzip,
+        Fault::CorruptGzip { after_events: 0 },
         Fault::Garbage { after_events: 0 },
         Fault::Reset { at: Moment::AfterBytes(300) },
     ] {

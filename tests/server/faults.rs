@@ -252,12 +252,31 @@ fn events_come_twice_or_late() {
 #[test]
 fn compressed_bodies_are_spoilt() {
     let server = server();
-    server.inject(When::any().once(), Fault::CorruptGzip);
+    server.inject(When::any().once(), Fault::CorruptGzip { after_events: 0 });
     let mut http = Http::connect(&server);
     let answer = http.ask("GET", MAPS, "Accept-Encoding: gzip\r\n", b"");
     assert_eq!(answer.header("content-encoding"), Some("gzip"));
     let mut text = String::new();
     assert!(flate2::read::GzDecoder::new(&answer.body[..]).read_to_string(&mut text).is_err());
+}
+
+#[test]
+fn a_compressed_watch_is_spoilt_in_the_middle_of_an_event() {
+    let server = server();
+    server.inject(When::any().once(), Fault::CorruptGzip { after_events: 1 });
+    let mut http = raw(&server, WATCH);
+    let (_, headers) = http.head().unwrap();
+    assert!(headers.contains("Content-Encoding: gzip"), "{headers}");
+    let mut read = || {
+        let (chunk, mut text) = (http.chunk().unwrap(), String::new());
+        let result = flate2::read::GzDecoder::new(&chunk[..]).read_to_string(&mut text);
+        (text, result.is_ok())
+    };
+    let (event, whole) = read();
+    assert!(whole && event.ends_with("}\n"), "{event}");
+    let (part, whole) = read();
+    assert!(!whole && !part.is_empty() && event.starts_with(&part), "{part}");
+    assert!(!read().1, "no part of a member");
 }
 
 #[test]

@@ -68,8 +68,11 @@ pub enum Fault {
         /// The delay of each event.
         delay_ms: u64,
     },
-    /// Compresses the body and spoils it.
-    CorruptGzip,
+    /// Compresses the body and spoils it; on a watch after some events, in the middle of another one.
+    CorruptGzip {
+        /// Events before that; for other requests it does not matter.
+        after_events: u32,
+    },
 }
 
 /// When in a response something happens.
@@ -239,6 +242,7 @@ mod tests {
             (Fault::Reset { at: Moment::BeforeHead }, r#"{"reset":{"at":"beforeHead"}}"#),
             (Fault::Hang { at: Moment::AfterEvents(3) }, r#"{"hang":{"at":{"afterEvents":3}}}"#),
             (Fault::Drip { bytes: 7, pause_ms: 20 }, r#"{"drip":{"bytes":7,"pauseMs":20}}"#),
+            (Fault::CorruptGzip { after_events: 2 }, r#"{"corruptGzip":{"afterEvents":2}}"#),
             (Fault::DuplicateEvents, r#""duplicateEvents""#),
         ] {
             assert_eq!(serde_json::to_string(&fault).unwrap(), json);

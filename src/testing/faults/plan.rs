@@ -41,6 +41,7 @@ enum Act {
     End(Ending),
     Truncate,
     Garbage,
+    SpoilGzip,
     Error(StatusFault),
 }
 
@@ -89,7 +90,10 @@ impl Plan {
             Some(Fault::LateEvents { delay_ms }) => {
                 plan.watch.delay = Some(Fault::pause(delay_ms));
             }
-            Some(Fault::CorruptGzip) => plan.corrupt_gzip = true,
+            Some(Fault::CorruptGzip { after_events }) if watch => {
+                plan.watch = after(after_events, Act::SpoilGzip);
+            }
+            Some(Fault::CorruptGzip { .. }) => plan.corrupt_gzip = true,
         }
         plan
     }
@@ -164,12 +168,18 @@ impl WatchScript {
                 wire.body(GARBAGE)?;
                 wire.flush_all()
             }
+            Act::SpoilGzip => wire.spoil_member(frame.as_bytes()),
             Act::Error(status) => {
                 wire.body(error_frame(&status.status()).as_bytes())?;
                 wire.finish()?;
                 wire.end(Ending::Close)
             }
         }
+    }
+
+    /// Whether the watch is compressed, whoever asks.
+    pub(crate) fn compresses(&self) -> bool {
+        matches!(self.after, Some((_, Act::SpoilGzip)))
     }
 
     pub(crate) fn withholds_bookmark(&self, initial: bool) -> bool {

@@ -24,6 +24,9 @@ const MOST_DRAINED: usize = 64 * 1024 * 1024;
 const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 const DRAIN_SILENCE: Duration = Duration::from_millis(250);
 
+/// The first byte of a deflate block of a type that there is not.
+const NO_BLOCK: u8 = 0b111;
+
 /// A client's connection.
 pub(crate) struct Wire {
     socket: Socket,
@@ -218,6 +221,19 @@ impl Wire {
         self.output.extend_from_slice(&bytes[..bytes.len() / 2]);
         self.flush_all()?;
         self.end(Ending::Close)
+    }
+
+    /// Sends the first half of the bytes as the beginning of a gzip member, and what no compressor writes.
+    pub(crate) fn spoil_member(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.end_member()?;
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(&bytes[..bytes.len() / 2])?;
+        // So that the client can read this much before it finds out.
+        encoder.flush()?;
+        self.chunk(encoder.get_ref())?;
+        self.send()?;
+        self.chunk(&[NO_BLOCK])?;
+        self.send()
     }
 
     /// Ends the body, if it was chunked, and sends what is left.

@@ -34,10 +34,11 @@ pub(crate) fn watch(asked: &ResourceRequest<'_>, script: WatchScript) -> Outcome
     let options = ListOptions::parse(request, true)?;
     let view = request.view(Shape::Object)?;
     let selection = Selection::parse(def, &options, path.name.as_deref())?;
-    let compressed = shared.settings.compressed_streams
-        && options.send_initial_events == Some(true)
-        && options.bookmarks
-        && request.accepts_gzip();
+    let compressed = script.compresses()
+        || (shared.settings.compressed_streams
+            && options.send_initial_events == Some(true)
+            && options.bookmarks
+            && request.accepts_gzip());
     let whole = type_meta(&def.kind, &def.api_version());
     let watch = Watch {
         shared: shared.clone(),

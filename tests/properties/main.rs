@@ -1,5 +1,8 @@
-//! Random input for what `fuzz/` runs, for a few seconds: JSON that is made to be nearly right, and a
-//! server that does what it likes. The queue, the stores and the selectors are in `tests/cache/`.
+//! Random input for what `fuzz/` runs, for a few seconds: JSON and kubeconfig files that are made to be
+//! nearly right, and a server that does what it likes. The queue, the stores and the selectors are in
+//! `tests/cache/`.
+
+mod kubeconfig;
 
 use kinformer::fuzzing;
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -109,6 +112,11 @@ proptest! {
             .map(|(kind, object)| text(&json!({"type": kind, "object": object}), style))
             .collect();
         fuzzing::watch_frames(&split_by(seed, &frames.join(&between)));
+    }
+
+    #[test]
+    fn kubeconfig_files_are_read_or_refused_by_field_and_no_secret_is_told(text in kubeconfig::texts()) {
+        fuzzing::kubeconfig(&text);
     }
 
     #[test]
