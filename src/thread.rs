@@ -15,6 +15,8 @@ pub(crate) fn spawn<T: Send + 'static>(
     name: &str,
     run: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
+    // Boxed, because std makes its code for starting a thread again for each type of closure.
+    let run: Box<dyn FnOnce() -> T + Send> = Box::new(run);
     named(name).spawn(run)
 }
 
@@ -25,6 +27,7 @@ pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     run: impl FnOnce() -> T + Send + 'scope,
 ) -> io::Result<ScopedJoinHandle<'scope, T>> {
+    let run: Box<dyn FnOnce() -> T + Send + 'scope> = Box::new(run);
     named(name).spawn_scoped(scope, run)
 }
 

@@ -19,6 +19,7 @@ pub(crate) const JSON: &str = "application/json";
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) path: String,
+    /// Sorted by parameter, so that equal requests look equal.
     query: Vec<(&'static str, String)>,
     pub(crate) accept: String,
     pub(crate) content_type: &'static str,
@@ -62,14 +63,19 @@ impl Request {
 
     /// Adds a parameter; the same one may be there more than once.
     pub(crate) fn param(&mut self, name: &'static str, value: impl Into<String>) {
-        self.query.push((name, value.into()));
+        self.add_param(name, value.into());
     }
 
     /// Adds a parameter if there is something to say.
     pub(crate) fn param_some(&mut self, name: &'static str, value: Option<impl ToString>) {
         if let Some(value) = value {
-            self.query.push((name, value.to_string()));
+            self.add_param(name, value.to_string());
         }
+    }
+
+    fn add_param(&mut self, name: &'static str, value: String) {
+        let at = self.query.partition_point(|(other, _)| *other <= name);
+        self.query.insert(at, (name, value));
     }
 
     pub(crate) fn json(&mut self, body: &(impl Serialize + ?Sized)) -> Result<()> {
@@ -92,13 +98,11 @@ impl Request {
         Ok(())
     }
 
-    /// Path and query, sorted by parameter, so that equal requests look equal.
+    /// Path and query.
     pub(crate) fn target(&self) -> String {
         let mut target = self.path.clone();
-        let mut query: Vec<_> = self.query.iter().collect();
-        query.sort_by_key(|(name, _)| *name);
         let mut separator = '?';
-        for (name, value) in query {
+        for (name, value) in &self.query {
             target.push(separator);
             target.push_str(name);
             target.push('=');

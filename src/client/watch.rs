@@ -1,11 +1,14 @@
 //! Watches: a blocking iterator over events.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     io::{self, Read},
     sync::Arc,
     time::Duration,
 };
+
+use serde::Deserialize;
 
 use super::transport::Body;
 use crate::{
@@ -273,12 +276,22 @@ pub(crate) fn parse<K>(frame: Value<'_>, origin: &Arc<Origin>) -> Result<WatchEv
 
 /// A bookmark is an otherwise empty object, and may not fit the type of the others.
 fn bookmark(object: &[u8], origin: &Origin) -> Result<Bookmark, DecodeError> {
-    use crate::object::PartialObjectMetadata;
     const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
-    let found: PartialObjectMetadata = serde_json::from_slice(object)
+    #[derive(Deserialize)]
+    struct Envelope {
+        metadata: Metadata,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase", default)]
+    struct Metadata {
+        resource_version: String,
+        annotations: Option<BTreeMap<String, String>>,
+    }
+    let found: Envelope = serde_json::from_slice(object)
         .map_err(|error| DecodeError::new(format!("a bookmark of {}", origin.resource), error))
         .map_err(|error| error.of_one(Found::default()))?;
-    let end = found.metadata.annotations.get(INITIAL_EVENTS_END);
+    let annotations = found.metadata.annotations.unwrap_or_default();
+    let end = annotations.get(INITIAL_EVENTS_END);
     Ok(Bookmark {
         initial_events_end: end.is_some_and(|value| value == "true"),
         resource_version: found.metadata.resource_version,

@@ -5,7 +5,7 @@
 //! the chosen context only.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf, is_separator},
     sync::Arc,
 };
@@ -23,9 +23,17 @@ const EXEC_EXTENSION: &str = "client.authentication.k8s.io/exec";
 #[derive(Clone, Default)]
 pub(super) struct Kubeconfig {
     pub(super) current_context: Option<Text>,
-    pub(super) contexts: BTreeMap<String, Context>,
-    pub(super) clusters: BTreeMap<String, Cluster>,
-    pub(super) users: BTreeMap<String, User>,
+    pub(super) contexts: Named<Context>,
+    pub(super) clusters: Named<Cluster>,
+    pub(super) users: Named<User>,
+}
+
+/// Entries with a name, each name once. One of them is looked for, once: that needs no map.
+pub(super) type Named<T> = Vec<(String, T)>;
+
+/// The entry of that name.
+pub(super) fn find<'a, T>(entries: &'a [(String, T)], name: &str) -> Option<&'a T> {
+    entries.iter().find(|(other, _)| other == name).map(|(_, entry)| entry)
 }
 
 /// A value and where it stands.
@@ -123,12 +131,12 @@ impl<T> Located<T> {
 
     /// Whether the program gave this value.
     pub(super) fn is_given(&self) -> bool {
-        self.place.line == 0
+        self.place.is_given()
     }
 
     /// Says what is wrong with this value of the field `path`.
     pub(super) fn problem(&self, path: &str, message: impl Into<String>) -> ConfigError {
-        self.place.problem(path, message)
+        self.place.problem_at(path, message.into())
     }
 
     /// Says what is wrong with this value, which is `key` of `owner` unless the program gave it.
@@ -138,16 +146,16 @@ impl<T> Located<T> {
         key: &str,
         message: impl Into<String>,
     ) -> ConfigError {
-        if self.is_given() {
-            return self.place.problem(&format!("{key} (override)"), message);
-        }
-        self.place.problem(&format!("{owner}.{key}"), message)
+        self.place.problem_at(&self.place.path(owner, key), message.into())
     }
 }
 
 impl Place {
     pub(super) fn problem(&self, path: &str, message: impl Into<String>) -> ConfigError {
-        let message = message.into();
+        self.problem_at(path, message.into())
+    }
+
+    fn problem_at(&self, path: &str, message: String) -> ConfigError {
         let message = match self.line {
             0 => message,
             line => format!("line {line}: {message}"),
@@ -157,6 +165,15 @@ impl Place {
             Some(file) => error.in_file(file),
             None => error,
         }
+    }
+
+    /// The path of `key` of `owner`, unless the program gave what is here.
+    fn path(&self, owner: &str, key: &str) -> String {
+        if self.is_given() { format!("{key} (override)") } else { format!("{owner}.{key}") }
+    }
+
+    fn is_given(&self) -> bool {
+        self.line == 0
     }
 }
 
@@ -212,7 +229,7 @@ impl Reader {
 
     fn cluster(&mut self, item: &Fields<'_>, place: Place) -> Cluster {
         let fields = &self.content(item, "cluster");
-        let mut extensions = self.named(fields, "extensions", |_, extension, _| {
+        let extensions = self.named(fields, "extensions", |_, extension, _| {
             extension.get("extension").map(Node::to_json)
         });
         Cluster {
@@ -224,7 +241,7 @@ impl Reader {
             certificate_authority_data: self.text(fields, "certificate-authority-data"),
             proxy_url: self.text(fields, "proxy-url"),
             disable_compression: self.flag(fields, "disable-compression"),
-            exec_config: extensions.remove(EXEC_EXTENSION).flatten(),
+            exec_config: find(&extensions, EXEC_EXTENSION).cloned().flatten(),
         }
     }
 
@@ -302,24 +319,30 @@ impl Reader {
         fields: &Fields<'_>,
         key: &str,
         read: impl Fn(&mut Self, &Fields<'_>, Place) -> T,
-    ) -> BTreeMap<String, T> {
-        let mut found = BTreeMap::new();
+    ) -> Named<T> {
+        let mut found = Vec::new();
+        let mut names = BTreeSet::new();
         for (at, node) in self.items(fields, key).iter().enumerate() {
-            let numbered = format!("{}[{at}]", fields.path(key));
-            let Some(mut item) = self.fields(node, numbered) else { continue };
-            let Some(name) = self.text(&item, "name") else {
-                let problem = self.place(node).problem(&item.path("name"), "is missing");
-                self.problems.push(problem);
-                continue;
-            };
-            item.path = format!("{}[{}]", fields.path(key), name.value);
+            let Some((name, item)) = self.item(node, &fields.path(key), at) else { continue };
             let entry = read(self, &item, self.place(node));
-            if found.contains_key(&name.value) {
+            if !names.insert(name.value.clone()) {
                 self.problems.push(name.problem(&item.path, "this name is there twice"));
             }
-            found.insert(name.value, entry);
+            found.push((name.value, entry));
         }
         found
+    }
+
+    /// An item of a list of named ones, and its name.
+    fn item<'a>(&mut self, node: &'a Node, list: &str, at: usize) -> Option<(Text, Fields<'a>)> {
+        let mut item = self.fields(node, format!("{list}[{at}]"))?;
+        let Some(name) = self.text(&item, "name") else {
+            let problem = self.place(node).problem(&item.path("name"), "is missing");
+            self.problems.push(problem);
+            return None;
+        };
+        item.path = format!("{list}[{}]", name.value);
+        Some((name, item))
     }
 
     /// What stands in `key` of a named item, under the item's own path, which says enough.

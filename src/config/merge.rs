@@ -3,7 +3,7 @@
 use std::{io, path::Path};
 
 use super::{
-    kubeconfig::{Cluster, Kubeconfig, User},
+    kubeconfig::{Cluster, Kubeconfig, Named, User, find},
     pem,
     problems::Problems,
 };
@@ -52,20 +52,22 @@ impl Kubeconfig {
     /// a cluster, a user or a context defines it.
     fn merge(&mut self, later: Self) {
         self.current_context = self.current_context.take().or(later.current_context);
-        for (name, context) in later.contexts {
-            self.contexts.entry(name).or_insert(context);
-        }
-        for (name, cluster) in later.clusters {
-            self.clusters.entry(name).or_insert(cluster);
-        }
-        for (name, user) in later.users {
-            self.users.entry(name).or_insert(user);
-        }
+        add_new(&mut self.contexts, later.contexts);
+        add_new(&mut self.clusters, later.clusters);
+        add_new(&mut self.users, later.users);
     }
 
     pub(super) fn is_empty(&self) -> bool {
         let Self { current_context, contexts, clusters, users } = self;
         current_context.is_none() && contexts.is_empty() && clusters.is_empty() && users.is_empty()
+    }
+}
+
+fn add_new<T>(entries: &mut Named<T>, later: Named<T>) {
+    for (name, entry) in later {
+        if find(entries, &name).is_none() {
+            entries.push((name, entry));
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::{
     Config, Credentials, Proxy, Trust,
-    kubeconfig::{Cluster, Context, Kubeconfig, Located, Text},
+    kubeconfig::{Cluster, Context, Kubeconfig, Located, Text, find},
     loader::Overrides,
     material::Material,
     pem,
@@ -29,7 +29,7 @@ pub(super) fn resolve(
 
     let cluster_name = named(&overrides.cluster_name, &context.cluster);
     let file_cluster = cluster_name.as_ref().and_then(|name| {
-        let found = kubeconfig.clusters.get(&name.value);
+        let found = find(&kubeconfig.clusters, &name.value);
         if found.is_none() {
             let field = if name.is_given() { "cluster".into() } else { in_context("cluster") };
             problems.push(name.problem(&field, missing("cluster", &name.value)));
@@ -43,7 +43,7 @@ pub(super) fn resolve(
 
     let user_name = named(&overrides.user_name, &context.user);
     let file_user = user_name.as_ref().and_then(|name| {
-        let found = kubeconfig.users.get(&name.value);
+        let found = find(&kubeconfig.users, &name.value);
         if found.is_none() {
             let field = if name.is_given() { "user".into() } else { in_context("user") };
             problems.push(name.problem(&field, missing("user", &name.value)));
@@ -89,10 +89,12 @@ fn choose_context(
         return Ok((String::new(), Context::default()));
     };
     let field = if name.is_given() { "context" } else { "current-context" };
-    match kubeconfig.contexts.get(&name.value) {
+    match find(&kubeconfig.contexts, &name.value) {
         Some(context) => Ok((name.value, context.clone())),
         None => {
-            let known: Vec<_> = kubeconfig.contexts.keys().map(String::as_str).collect();
+            let mut known: Vec<_> =
+                kubeconfig.contexts.iter().map(|(name, _)| name.as_str()).collect();
+            known.sort_unstable();
             let known = match known.as_slice() {
                 [] => "there is none".to_owned(),
                 known => format!("there is {}", known.join(", ")),

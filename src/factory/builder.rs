@@ -284,23 +284,14 @@ impl Options {
         selection: &Selection,
         name: String,
     ) -> SharedInformer {
-        if self.metadata_only {
-            self.make_from(client.metadata_for(resource), selection, name).cast()
+        let api: Api<DynamicObject> = if self.metadata_only {
+            client.metadata_for(resource).cast()
         } else {
-            self.make_from(client.dynamic(resource), selection, name)
-        }
-    }
-
-    fn make_from<K: Body>(
-        &self,
-        api: Api<K>,
-        selection: &Selection,
-        name: String,
-    ) -> SharedInformer<K> {
-        let resource = api.resource().clone();
+            client.dynamic(resource)
+        };
         let (labels, fields) = (selection.labels.clone(), selection.fields.clone());
         let tweak = self.tweak.clone();
-        let source = move |api: Api<K>| {
+        let source = move |api: Api<DynamicObject>| {
             let (labels, fields, tweak) = (labels.clone(), fields.clone(), tweak.clone());
             ListWatch::from_api(api).tweak(move |options| {
                 if let Some(tweak) = &tweak {
@@ -322,7 +313,7 @@ impl Options {
         };
         let mut builder = builder
             .name(name)
-            .resync(self.resync_of(&resource).unwrap_or_default())
+            .resync(self.resync_of(resource).unwrap_or_default())
             .decoded(self.decoded)
             .keep_managed_fields(self.keep_managed_fields);
         if let Some(backoff) = self.backoff {
@@ -334,7 +325,7 @@ impl Options {
         if let Some(wanted) = self.streamed_lists {
             builder = builder.streamed_lists(wanted);
         }
-        self.apply_to(&resource, builder).build_unchecked()
+        self.apply_to(resource, builder).build_unchecked()
     }
 
     pub(super) fn name_of(&self, resource: &ApiResource, selection: &Selection) -> String {

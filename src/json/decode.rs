@@ -88,6 +88,8 @@ macro_rules! read_by_serde_json {
 impl<'a, L: Level> Deserializer<'a> for Part<'a, L> {
     type Error = Error;
 
+    // Inlined, the number of fields is known, and a type with many is not read in two ways.
+    #[inline]
     fn deserialize_struct<V: Visitor<'a>>(
         self,
         name: &'static str,
