@@ -77,6 +77,19 @@ impl<'a, L> Part<'a, L> {
     }
 }
 
+impl<'a, L: Level> Part<'a, L> {
+    /// Reads the members that the type wants, and steps over the others.
+    fn read_members<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Error> {
+        let text = self.text.get(..self.range.end).ok_or_else(malformed)?;
+        let members = Members::skipping(text, self.range.start, self.skips);
+        let members = members.map_err(|_| malformed())?;
+        let mut fields = Fields { of: self, members, value: 0..0 };
+        let read = visitor.visit_map(&mut fields)?;
+        // There may be something wrong with what is left.
+        if fields.members.next().is_none() { Ok(read) } else { Err(malformed()) }
+    }
+}
+
 macro_rules! read_by_serde_json {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -88,7 +101,7 @@ macro_rules! read_by_serde_json {
 impl<'a, L: Level> Deserializer<'a> for Part<'a, L> {
     type Error = Error;
 
-    // Inlined, the number of fields is known, and a type with many is not read in two ways.
+    // Inlined, the number of fields is known, and a type with many is compiled to be read in one way only.
     #[inline]
     fn deserialize_struct<V: Visitor<'a>>(
         self,
@@ -99,13 +112,7 @@ impl<'a, L: Level> Deserializer<'a> for Part<'a, L> {
         if !L::SKIPS || fields.len() > MANY_FIELDS || !self.skips.any_within(&self.range) {
             return self.read(|reader| reader.deserialize_struct(name, fields, visitor));
         }
-        let text = self.text.get(..self.range.end).ok_or_else(malformed)?;
-        let members = Members::skipping(text, self.range.start, self.skips);
-        let members = members.map_err(|_| malformed())?;
-        let mut fields = Fields { of: self, members, value: 0..0 };
-        let read = visitor.visit_map(&mut fields)?;
-        // There may be something wrong with what is left.
-        if fields.members.next().is_none() { Ok(read) } else { Err(malformed()) }
+        self.read_members(visitor)
     }
 
     fn deserialize_ignored_any<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Error> {
