@@ -7,21 +7,18 @@ use std::{
 
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
 use kinformer::{
-    ApiResource, Backoff, Client, DynamicObject, InformerStatus, ListOptions, ListWatch,
+    ApiResource, Backoff, Client, Doing, DynamicObject, InformerStatus, ListOptions, ListWatch,
     NamespaceSet, Object, Selection, SharedInformer, SharedInformerBuilder, SharedInformerFactory,
     StopToken, cache::Indexers, labels,
 };
 use serde_json::Value;
 
-use super::{
-    journal::{Journal, version},
-    writers::NAMESPACES,
-};
+use super::{decoder::Decoder, journal::Journal, writers::NAMESPACES};
 
 /// How long a watch is silent before it is looked at.
 pub(crate) const SILENCE: Duration = Duration::from_secs(3);
 
-/// The object that every informer of its kind is about.
+/// There is one of each kind in each namespace, and every informer is about it.
 pub(crate) const MARKER: &str = "marker";
 
 pub(crate) struct Subjects {
@@ -30,6 +27,8 @@ pub(crate) struct Subjects {
     pub(crate) namespaces: NamespaceSet,
     /// Some of them are its.
     pub(crate) factory: SharedInformerFactory,
+    /// Of those with a type.
+    pub(crate) decoder: Decoder,
 }
 
 pub(crate) struct Subject {
@@ -98,6 +97,9 @@ impl Subjects {
             let informer = which.informer(client, streamed);
             Subject::new(name, which, informer)
         };
+        let decoder = Decoder::default();
+        decoder.listen::<ConfigMap>(&typed);
+        decoder.listen::<Deployment>(&resynced);
         let all = vec![
             Subject::new("typed", of(&maps), typed),
             made("dynamic", of(&secrets), true),
@@ -109,7 +111,7 @@ impl Subjects {
             Subject::new("of namespaces", in_several, of_several),
             Subject::new("of a factory", of(&deployments), resynced),
         ];
-        Self { all, namespaces: several, factory }
+        Self { all, namespaces: several, factory, decoder }
     }
 
     pub(crate) fn start(&self, limit: Duration) {
@@ -121,11 +123,18 @@ impl Subjects {
             subject.informer.wait_for_sync(limit).unwrap();
         }
     }
+
+    /// Waits until all are as the server is. Nobody may change anything meanwhile.
+    pub(crate) fn settle(&self, direct: &Client, limit: Duration) {
+        for subject in &self.all {
+            subject.settle(direct, limit);
+        }
+    }
 }
 
 impl Subject {
     fn new(name: &'static str, which: Which, informer: SharedInformer<DynamicObject>) -> Self {
-        let journal = Journal::new(name);
+        let journal = Journal::new(name, &informer, which.objects_return());
         let taking = journal.clone();
         let pick =
             |object: &Object| object.labels().get("pick").into_iter().map(Into::into).collect();
@@ -134,19 +143,38 @@ impl Subject {
         Self { name, informer, journal, which }
     }
 
-    /// The resource version of the marker in the store.
-    pub(crate) fn marker(&self) -> u64 {
-        let key = format!("{}/{MARKER}", NAMESPACES[0]);
-        self.informer.lister().get(&key).map_or(0, |object| version(&object))
+    /// In which round the oldest of the markers in the store was written.
+    pub(crate) fn round(&self) -> u64 {
+        let lister = self.informer.lister();
+        let round = |namespace: &String| {
+            let marker = lister.get(&format!("{namespace}/{MARKER}")).ok()?;
+            let stamp = marker.annotations().get("stamp")?.into_owned();
+            stamp.rsplit('.').next()?.parse().ok()
+        };
+        let rounds = self.which.namespaces().iter().map(|name| round(name).unwrap_or(0)).min();
+        rounds.unwrap_or(0)
     }
 
-    /// Since when the status says that all is well.
-    pub(crate) fn claims_to_be_well(&self, now: Instant) -> Option<Instant> {
+    /// Whether the status says that all is well.
+    pub(crate) fn claims_to_be_well(&self) -> bool {
         let status = self.informer.status();
-        let InformerStatus { has_synced: true, last_error: None, queued: 0, .. } = status else {
-            return None;
-        };
-        now.checked_sub(status.watch_age?)
+        matches!(
+            status,
+            InformerStatus {
+                has_synced: true,
+                last_error: None,
+                queued: 0,
+                watch_age: Some(_),
+                doing: Doing::Watching,
+                ..
+            }
+        )
+    }
+
+    /// What is in the store for as long as it lives.
+    pub(crate) fn steady(&self) -> Vec<Object> {
+        let all = self.informer.store().list();
+        all.into_iter().filter(|object| self.which.is_steady(object)).collect()
     }
 
     /// What an index finds is what it is about, at any time.
@@ -156,7 +184,7 @@ impl Subject {
     }
 
     /// Waits until the store, its indices and what was told are as the server is.
-    pub(crate) fn settle(&self, direct: &Client, limit: Duration) {
+    fn settle(&self, direct: &Client, limit: Duration) {
         let start = Instant::now();
         loop {
             let listed = bodies(&self.which.list(direct));
@@ -173,10 +201,10 @@ impl Subject {
                     .collect::<Vec<_>>()
             };
             let (stored, told) = (unlike(&stored), unlike(&told));
-            let (name, status) = (self.name, self.informer.status());
+            let (name, status, wrong) = (self.name, self.informer.status(), self.journal.wrong());
             assert!(
                 start.elapsed() < limit,
-                "{name}: unlike the server, in the store {stored:?}, as told {told:?}; {status:?}"
+                "{name}: unlike the server, in the store {stored:?}, as told {told:?}; {status:?}; {wrong:#?}"
             );
             let _ = StopToken::new().wait_timeout(Duration::from_millis(100));
         }
@@ -232,6 +260,27 @@ impl Which {
             Namespaces::One(namespace) => selection.namespace(*namespace),
             Namespaces::Several(set) => selection.namespaces(set),
         }
+    }
+
+    /// Those that it is about now.
+    fn namespaces(&self) -> Vec<String> {
+        match &self.namespaces {
+            Namespaces::All => NAMESPACES.map(str::to_owned).to_vec(),
+            Namespaces::One(namespace) => vec![(*namespace).to_owned()],
+            Namespaces::Several(set) => set.names(),
+        }
+    }
+
+    /// Whether an object may go and come back as it was, with its namespace.
+    pub(crate) fn objects_return(&self) -> bool {
+        matches!(self.namespaces, Namespaces::Several(_))
+    }
+
+    /// Whether an object is there for as long as it lives. The first namespace is never left, and markers are
+    /// never relabelled.
+    fn is_steady(&self, object: &Object) -> bool {
+        let stays = !self.objects_return() || object.namespace() == Some(NAMESPACES[0]);
+        stays && (self.labels.is_empty() || object.name() == MARKER)
     }
 
     fn list(&self, client: &Client) -> Vec<Object<DynamicObject>> {

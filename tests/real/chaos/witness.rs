@@ -10,30 +10,45 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use super::{
+    body::prefix,
+    stillness::Stillness,
     subjects::{MARKER, Subject, Subjects, resources},
     writers::{NAMESPACES, object},
 };
 
-/// A status that says that all is well is wrong if the store lacks something for longer than this.
-pub(crate) const HONEST: Duration = Duration::from_secs(20);
+/// A status that says that all is well is wrong if the store lacks something for longer than this: a watch may be
+/// silent for 3 s, and what comes after that takes a moment on a machine with more to do.
+pub(crate) const HONEST: Duration = Duration::from_secs(8);
 
 /// How often markers are written and looked for.
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// Writes an object of each kind again and again, and looks for it in the caches.
+/// Writes objects of each kind into each namespace again and again, and looks for them in the caches.
 pub(crate) struct Witness<'a> {
     direct: &'a Client,
     subjects: &'a Subjects,
-    written: Mutex<u64>,
+    stillness: &'a Stillness,
+    /// How often all markers were written.
+    rounds: Mutex<u64>,
     wrong: Mutex<Vec<String>>,
 }
 
-/// What one informer has not shown yet: resource versions of its marker, and when they were written.
-type Unseen = VecDeque<(u64, Instant)>;
+/// What one informer has not shown yet.
+#[derive(Default)]
+struct Doubt {
+    /// Rounds, and when they were written.
+    unseen: VecDeque<(u64, Duration)>,
+    /// When the status last admitted that not all is well.
+    admitted: Duration,
+}
 
 impl<'a> Witness<'a> {
-    pub(crate) fn new(direct: &'a Client, subjects: &'a Subjects) -> Self {
-        Self { direct, subjects, written: Mutex::new(0), wrong: Mutex::default() }
+    pub(crate) fn new(
+        direct: &'a Client,
+        subjects: &'a Subjects,
+        stillness: &'a Stillness,
+    ) -> Self {
+        Self { direct, subjects, stillness, rounds: Mutex::new(0), wrong: Mutex::default() }
     }
 
     pub(crate) fn wrong(&self) -> Vec<String> {
@@ -42,38 +57,50 @@ impl<'a> Witness<'a> {
 
     /// Looks until it is stopped.
     pub(crate) fn run(&self, stop: &StopToken) {
-        let mut unseen: Vec<Unseen> = self.subjects.all.iter().map(|_| Unseen::new()).collect();
+        let mut doubts: Vec<_> = self.subjects.all.iter().map(|_| Doubt::default()).collect();
+        // Time that was not looked at says nothing: this thread may have been kept waiting.
+        let (mut watched, mut last) = (Duration::ZERO, Instant::now());
         while !stop.wait_timeout(PERIOD) {
             // While the server is away nobody can be behind.
-            if let Ok(versions) = self.write() {
-                let now = Instant::now();
-                for (subject, unseen) in self.subjects.all.iter().zip(&mut unseen) {
-                    unseen.push_back((versions.of(subject), now));
-                }
-            }
-            for (subject, unseen) in self.subjects.all.iter().zip(&mut unseen) {
-                self.look(subject, unseen, Instant::now());
+            let written = self.write().ok();
+            watched += last.elapsed().min(2 * PERIOD);
+            last = Instant::now();
+            for (subject, doubt) in self.subjects.all.iter().zip(&mut doubts) {
+                doubt.unseen.extend(written.map(|round| (round, watched)));
+                self.look(subject, doubt, watched);
             }
         }
     }
 
-    fn look(&self, subject: &Subject, unseen: &mut Unseen, now: Instant) {
+    fn look(&self, subject: &Subject, doubt: &mut Doubt, now: Duration) {
         // The status first: what it says then has to be true of the store.
-        let well_since = subject.claims_to_be_well(now);
-        let seen = subject.marker();
-        while unseen.front().is_some_and(|(version, _)| *version <= seen) {
-            unseen.pop_front();
+        if !subject.claims_to_be_well() {
+            doubt.admitted = now;
         }
-        if let (Some(well_since), Some((version, written))) = (well_since, unseen.front()) {
-            let behind = now.saturating_duration_since(well_since.max(*written));
+        let seen = subject.round();
+        while doubt.unseen.front().is_some_and(|(round, _)| *round <= seen) {
+            doubt.unseen.pop_front();
+        }
+        if let Some((round, written)) = doubt.unseen.front() {
+            let behind = now.saturating_sub(doubt.admitted.max(*written));
             if behind > HONEST {
-                let status = subject.informer.status();
-                self.is_wrong(format!("{version} is missing for {behind:?}: {status:?}"));
-                unseen.clear();
+                let (name, status) = (subject.name, subject.informer.status());
+                self.is_wrong(format!("{name}: {round} is missing for {behind:?}: {status:?}"));
+                doubt.unseen.clear();
             }
         }
         if !subject.index_is_right() {
             self.is_wrong(format!("{}: an index finds what it is not about", subject.name));
+        }
+    }
+
+    /// Nothing has come from the server for longer than a status may not know.
+    pub(crate) fn all_admit(&self, outage: &str) {
+        for subject in &self.subjects.all {
+            if subject.claims_to_be_well() {
+                let (name, status) = (subject.name, subject.informer.status());
+                self.is_wrong(format!("{name}: all is well while {outage}: {status:?}"));
+            }
         }
     }
 
@@ -88,46 +115,37 @@ impl<'a> Witness<'a> {
             assert!(start.elapsed() < limit, "after {after}: {what}");
             let _ = StopToken::new().wait_timeout(Duration::from_millis(5));
         };
-        let versions = loop {
+        let round = loop {
             match self.write() {
-                Ok(versions) => break versions,
+                Ok(round) => break round,
                 Err(error) => wait(&error),
             }
         };
         for subject in &self.subjects.all {
-            while subject.marker() < versions.of(subject) {
+            while subject.round() < round {
                 wait(&format_args!("{}: {:?}", subject.name, subject.informer.status()));
             }
         }
         start.elapsed()
     }
 
-    /// Writes a marker of each kind.
-    fn write(&self) -> Result<Versions> {
-        let mut written = self.written.lock();
-        *written += 1;
-        let stamp = format!("marker-{written}");
-        let mut versions = [0; 3];
-        for (resource, version) in resources().iter().zip(&mut versions) {
-            let mut marker = object(resource, MARKER, &stamp);
-            marker["metadata"]["labels"] = json!({"pick": "yes"});
-            let api = self.direct.dynamic(resource).namespace(NAMESPACES[0]);
-            let made = match api.replace(MARKER, &marker) {
-                Err(error) if error.is_not_found() => api.create(&marker),
-                result => result,
-            };
-            *version = super::journal::version(&made?);
+    /// Writes a marker of each kind into each namespace; gives the number of the round.
+    pub(crate) fn write(&self) -> Result<u64> {
+        let mut rounds = self.rounds.lock();
+        *rounds += 1;
+        for resource in resources() {
+            for namespace in NAMESPACES {
+                let stamp = format!("{}{rounds}", prefix(namespace, MARKER));
+                let mut marker = object(&resource, MARKER, &stamp, 0);
+                marker["metadata"]["labels"] = json!({"pick": "yes"});
+                let api = self.direct.dynamic(&resource).namespace(namespace);
+                let _changing = self.stillness.broken();
+                match api.replace(MARKER, &marker) {
+                    Err(error) if error.is_not_found() => api.create(&marker)?,
+                    result => result?,
+                };
+            }
         }
-        Ok(Versions(versions))
-    }
-}
-
-/// The resource version of each kind's marker.
-struct Versions([u64; 3]);
-
-impl Versions {
-    fn of(&self, subject: &Subject) -> u64 {
-        let at = resources().iter().position(|resource| *resource == subject.which.resource);
-        self.0[at.unwrap()]
+        Ok(*rounds)
     }
 }
