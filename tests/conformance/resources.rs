@@ -106,7 +106,7 @@ fn the_table_of_kinds_says_what_the_server_says() {
     println!("{compared} kinds compared");
 }
 
-/// Without exception: what is in alpha and in beta too.
+/// Without exception: a server serves nothing in alpha unless it is told to.
 #[test]
 fn what_the_server_serves_is_in_the_table_of_kinds() {
     let served = client().discovery().resources().unwrap().into_iter().filter(is_lasting);
