@@ -44,7 +44,9 @@ fn an_informer_asks_for_one_stream_and_nothing_else_unless_it_is_told_to_list() 
     for (agent, streamed) in [("streams", true), ("lists", false)] {
         let client = client_named(agent);
         let source = ListWatch::<ConfigMap>::from_client(&client, Some(&scope.name));
-        let informer = SharedInformer::builder(source).streamed_lists(streamed).build().unwrap();
+        let builder = SharedInformer::builder(source);
+        let builder = if streamed { builder } else { builder.streamed_lists(false) };
+        let informer = builder.build().unwrap();
         informer.start().unwrap();
         informer.wait_for_sync(LIMIT).unwrap();
         // By now it watches, whatever it did before.
