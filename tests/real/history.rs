@@ -91,6 +91,7 @@ fn a_quiet_watch_is_never_listed_again_however_much_others_change() {
     let time = Duration::from_secs_f64(60.0 * minutes);
     let cluster = Cluster::start();
     let client = cluster.client();
+    let beginning = put(&client, "m0", "first");
     let source = ListWatch::<ConfigMap>::from_client(&client, None);
     let quiet = SharedInformer::builder(
         source.tweak(|options| options.labels = labels::parse("nobody=ever").unwrap()),
@@ -98,7 +99,6 @@ fn a_quiet_watch_is_never_listed_again_however_much_others_change() {
     let quiet = quiet.build().unwrap();
     quiet.start().unwrap();
     quiet.wait_for_sync(LIMIT).unwrap();
-    let beginning = quiet.status().last_sync_resource_version;
     let start = Instant::now();
     let (mut changes, mut compactions) = (0, 1);
     let mut change = || {
