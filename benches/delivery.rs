@@ -3,25 +3,36 @@
 //! `cargo bench --bench delivery` (a minute and a half), `-- --seconds 10` for less. The embedded server
 //! is in the same process, and its time counts.
 
+#![expect(unsafe_code, reason = "a global allocator that counts")]
 #![allow(clippy::unwrap_used, reason = "a program that measures")]
 #![allow(clippy::disallowed_methods, reason = "it paces itself, and its slow handler sleeps")]
 
 use std::{
+    alloc::{GlobalAlloc, Layout, System},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     thread::sleep,
     time::{Duration, Instant},
 };
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kinformer::{Client, Event, ListWatch, Object, SharedInformer, testing::ApiServer};
+use kinformer::{
+    Client, Event, ListWatch, Object, Registration, SharedInformer, testing::ApiServer,
+};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_secs(120);
 const OBJECTS: u64 = 1_000;
+
+/// What one handler may be late by beside one that sleeps for a second at a time, at the 99th percentile.
+const BESIDE_A_SLOW_ONE: Duration = Duration::from_secs(1);
+
+/// What `docs/memory.md` says: of an event that waits, and of a state of its object besides its text.
+const EVENT: f64 = 56.0;
+const STATE: f64 = 500.0;
 
 fn main() {
     let seconds = seconds();
@@ -58,15 +69,32 @@ struct Load {
 #[derive(Default)]
 struct Seen {
     count: u64,
+    /// Of each object, the number that its next event has.
+    next: Vec<u64>,
+    /// The first event that was not the next one.
+    wrong: Option<String>,
     /// In microseconds, of every event.
     delays: Vec<u32>,
+}
+
+impl Seen {
+    /// Changes go from object to object, so each has every thousandth number.
+    fn note(&mut self, index: u64, number: u64, delay: u32) {
+        let next = &mut self.next[index as usize];
+        if number != *next && self.wrong.is_none() {
+            self.wrong = Some(format!("of object {index}: {number} where {next} was due"));
+        }
+        *next = number + OBJECTS;
+        self.count += 1;
+        self.delays.push(delay);
+    }
 }
 
 impl Load {
     fn run(&self) {
         let server = ApiServer::builder().history(20_000).start().unwrap();
         for index in 0..OBJECTS {
-            server.create(map(index, 0)).unwrap();
+            server.create(map(index, 0, 0)).unwrap();
         }
         let client = Client::new(server.config()).unwrap();
         let source = ListWatch::<ConfigMap>::from_client(&client, None);
@@ -76,15 +104,14 @@ impl Load {
         let handled = Arc::new(AtomicU64::new(0));
         informer.start().unwrap();
         informer.wait_for_sync(LIMIT).unwrap();
-        if self.slow {
+        let sleepy = self.slow.then(|| {
             let handled = handled.clone();
             let sleepy = informer.on_event(move |_| {
                 sleep(Duration::from_secs(1));
                 handled.fetch_add(1, Ordering::Relaxed);
             });
-            drop(sleepy.unwrap());
-        }
-        let before = resident();
+            sleepy.unwrap()
+        });
         let total = self.rate * self.lasts;
         let began = Instant::now();
         for n in 0..total {
@@ -94,7 +121,8 @@ impl Load {
             if early > Duration::from_millis(1) {
                 sleep(early);
             }
-            server.update(map(n % OBJECTS, start.elapsed().as_micros() as u64 + 1)).unwrap();
+            let at = start.elapsed().as_micros() as u64 + 1;
+            server.update(map(n % OBJECTS, n, at)).unwrap();
         }
         let took = began.elapsed();
         println!(
@@ -102,28 +130,18 @@ impl Load {
             took.as_secs_f64(),
             total as f64 / took.as_secs_f64()
         );
-        if self.slow {
-            let status = informer.status();
-            let slow = status.handlers.last().unwrap();
-            println!(
-                "the slow one: {} told, {} wait, the oldest for {:.1} s, its call for {:.1} s",
-                handled.load(Ordering::Relaxed),
-                slow.pending,
-                slow.oldest_pending.unwrap_or_default().as_secs_f64(),
-                slow.busy_for.unwrap_or_default().as_secs_f64()
-            );
-            let bytes = (resident() - before) as f64 * 1024.0 / slow.pending as f64;
-            println!(
-                "resident: {} KB more, {bytes:.0} bytes for each event that waits",
-                resident() - before
-            );
-        }
         let complete = |seen: &Arc<Mutex<Seen>>| seen.lock().count == total;
         let waited = Instant::now();
         while !seen.iter().all(complete) {
             let counts: Vec<_> = seen.iter().map(|seen| seen.lock().count).collect();
             assert!(waited.elapsed() < LIMIT, "of {total} events: {counts:?}");
             sleep(Duration::from_millis(5));
+        }
+        for seen in &seen {
+            assert_eq!(seen.lock().wrong, None, "an event is lost, or told twice");
+        }
+        if let Some(sleepy) = sleepy {
+            weigh(&informer, sleepy, handled.load(Ordering::Relaxed));
         }
         let mut delays: Vec<u32> = Vec::new();
         for seen in &seen {
@@ -132,46 +150,99 @@ impl Load {
         delays.sort_unstable();
         let at = |part: f64| f64::from(delays[((delays.len() - 1) as f64 * part) as usize]) / 1e3;
         println!(
-            "told: {} events, none lost; delay from the write to the handler: median {:.2} ms, \
+            "told: {} events, each once; delay from the write to the handler: median {:.2} ms, \
              99th percentile {:.2} ms, worst {:.2} ms",
             delays.len(),
             at(0.5),
             at(0.99),
             at(1.0)
         );
+        let late = Duration::from_secs_f64(at(0.99) / 1e3);
+        assert!(!self.slow || late < BESIDE_A_SLOW_ONE, "{late:?} late beside a slow handler");
         assert_eq!(informer.status().lists, 1, "{:?}", informer.status());
     }
 }
 
+/// What waits for a slow handler, and what it held: that much is free when it is removed.
+fn weigh(informer: &SharedInformer<ConfigMap>, sleepy: Registration, handled: u64) {
+    let status = informer.status();
+    let slow = status.handlers.iter().find(|handler| handler.name == sleepy.name()).unwrap();
+    println!(
+        "the slow one: {handled} told, {} wait, the oldest for {:.1} s, its call for {:.1} s",
+        slow.pending,
+        slow.oldest_pending.unwrap_or_default().as_secs_f64(),
+        slow.busy_for.unwrap_or_default().as_secs_f64()
+    );
+    let text = informer.store().list()[0].json().len() as f64;
+    let before = HELD.load(Ordering::Relaxed);
+    sleepy.remove();
+    let freed = before.saturating_sub(HELD.load(Ordering::Relaxed)) as f64;
+    let each = freed / slow.pending as f64;
+    println!(
+        "held: {:.0} KB, {each:.0} bytes for each event; an object has {text:.0}",
+        freed / 1e3
+    );
+    // A queue has room for twice as many at the most.
+    let most = 2.0 * EVENT + text + STATE;
+    assert!(
+        (EVENT..most).contains(&each),
+        "{each} bytes for each, {EVENT} to {most} are documented"
+    );
+}
+
 fn listen(informer: &SharedInformer<ConfigMap>, start: Instant) -> Arc<Mutex<Seen>> {
-    let seen = Arc::new(Mutex::new(Seen::default()));
+    let next = (0..OBJECTS).collect();
+    let seen = Arc::new(Mutex::new(Seen { next, ..Seen::default() }));
     let noting = seen.clone();
     informer
         .on_event(move |event: Event<ConfigMap>| {
             let Event::Updated { new, .. } = event else { return };
-            let delay = (start.elapsed().as_micros() as u64).saturating_sub(written_at(&new));
-            let mut seen = noting.lock();
-            seen.count += 1;
-            seen.delays.push(delay as u32);
+            let delay = (start.elapsed().as_micros() as u64).saturating_sub(number(&new, "at"));
+            let index = new.name().trim_start_matches('m').parse().unwrap();
+            noting.lock().note(index, number(&new, "number"), delay as u32);
         })
         .unwrap();
     seen
 }
 
-fn map(index: u64, at: u64) -> Value {
+/// `at` is in microseconds since the start.
+fn map(index: u64, number: u64, at: u64) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": format!("m{index:05}"), "annotations": {"at": at.to_string()}},
+        "metadata": {"name": format!("m{index:05}"),
+            "annotations": {"at": at.to_string(), "number": number.to_string()}},
         "data": {"value": "x".repeat(200)}})
 }
 
-/// In microseconds since the start.
-fn written_at(object: &Object<ConfigMap>) -> u64 {
-    object.annotations().get("at").unwrap().parse().unwrap()
+fn number(object: &Object<ConfigMap>, annotation: &str) -> u64 {
+    object.annotations().get(annotation).unwrap().parse().unwrap()
 }
 
-/// In KB.
-fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
+/// Bytes that are allocated.
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+struct Counting;
+
+// SAFETY: everything is left to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        HELD.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        HELD.fetch_add(size, Ordering::Relaxed);
+        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(block, layout, size) }
+    }
 }

@@ -1,7 +1,10 @@
 //! What a server remembers, and what it answers when it does not. These have the server to themselves.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::ConfigMap;
 use kinformer::{ListOptions, ListWatch, ResourceVersionMatch, SharedInformer, WatchEvent, labels};
+use parking_lot::Mutex;
 
 use crate::server::{LIMIT, Scope, wait_until};
 
@@ -14,7 +17,7 @@ fn compaction_expires_pages_lists_and_watches() {
     let mine = ListOptions::new().labels(labels::parse("app").unwrap());
     let first = scope.maps().list(&mine.clone().limit(2)).unwrap();
     scope.put("m1", "2");
-    scope.compact_all();
+    scope.compact();
 
     let old = &first.metadata.resource_version;
     let rest = mine.clone().limit(2).continue_token(&first.metadata.continue_token);
@@ -32,25 +35,35 @@ fn compaction_expires_pages_lists_and_watches() {
 }
 
 #[test]
-fn an_informer_goes_on_after_compaction() {
+fn an_informer_that_was_held_off_until_its_version_is_gone_lists_anew() {
     let scope = Scope::alone();
     for n in 0..6 {
         scope.put(&format!("m{n}"), "1");
     }
+    // Nothing is asked for while somebody holds this.
+    let gate = Arc::new(Mutex::new(()));
     let source = ListWatch::<ConfigMap>::from_client(&scope.client, Some(&scope.name));
-    let source = source.tweak(|options| {
-        options.labels = labels::parse("app").unwrap();
-        options.timeout_seconds = Some(1);
+    let source = source.tweak({
+        let gate = gate.clone();
+        move |options| {
+            drop(gate.lock());
+            options.labels = labels::parse("app").unwrap();
+            options.timeout_seconds = Some(1);
+        }
     });
     let informer = SharedInformer::builder(source).build().unwrap();
     informer.start().unwrap();
     informer.wait_for_sync(LIMIT).unwrap();
     for n in 0..3 {
-        scope.compact();
+        let lists = informer.status().lists;
+        let held = gate.lock();
+        wait_until("its watch has ended", || informer.status().watch_age.is_none());
         scope.maps().delete(&format!("m{n}")).unwrap();
         scope.compact();
-        let watches = informer.status().watches;
-        wait_until("another watch", || informer.status().watches > watches);
+        assert_eq!(informer.store().len(), 6 - n, "it was held off");
+        drop(held);
+        wait_until("it has listed anew", || informer.status().lists > lists);
+        wait_until("the deletion is known", || informer.store().len() == 5 - n);
     }
     let version = scope.put("m5", "2");
     informer.wait_for_resource_version(&version, LIMIT).unwrap();

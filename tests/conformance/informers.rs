@@ -9,7 +9,7 @@ use kinformer::{
 };
 use serde_json::json;
 
-use crate::server::{LIMIT, Scope, wait_until};
+use crate::server::{LIMIT, Scope, asked_by, client_named, wait_until};
 
 #[test]
 fn handlers_hear_of_what_is_there_and_of_every_change() {
@@ -33,6 +33,34 @@ fn handlers_hear_of_what_is_there_and_of_every_change() {
         scope.maps().delete("b").unwrap();
         hears("-b 1");
         assert_eq!(informer.status().lists, 1, "{:?}", informer.status());
+    }
+}
+
+/// Where the server can do that: `tests/real` has one that cannot.
+#[test]
+fn an_informer_asks_for_one_stream_and_nothing_else_unless_it_is_told_to_list() {
+    let scope = Scope::new();
+    scope.put("a", "1");
+    for (agent, streamed) in [("streams", true), ("lists", false)] {
+        let client = client_named(agent);
+        let source = ListWatch::<ConfigMap>::from_client(&client, Some(&scope.name));
+        let builder = SharedInformer::builder(source);
+        let builder = if streamed { builder } else { builder.streamed_lists(false) };
+        let informer = builder.build().unwrap();
+        informer.start().unwrap();
+        informer.wait_for_sync(LIMIT).unwrap();
+        // By now it watches, whatever it did before.
+        let version = scope.put("a", agent);
+        informer.wait_for_resource_version(&version, LIMIT).unwrap();
+        wait_until("the watch is known", || {
+            asked_by(agent).iter().any(|uri| uri.contains("watch="))
+        });
+        let asked = asked_by(agent);
+        let is = |uri: &String| (uri.contains("watch="), uri.contains("sendInitialEvents=true"));
+        let kinds: Vec<_> = asked.iter().map(is).collect();
+        let expected =
+            if streamed { vec![(true, true)] } else { vec![(false, false), (true, false)] };
+        assert_eq!(kinds, expected, "{asked:#?}");
     }
 }
 

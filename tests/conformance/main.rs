@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
+#[path = "../real/audit.rs"]
+mod audit;
 mod definitions;
 mod deletions;
 mod factories;

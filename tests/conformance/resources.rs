@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kinformer::{DiscoveredResource, DynamicObject, ListOptions, ListWatch, SharedInformer, kinds};
 use serde_json::Value;
 
-use crate::server::{LIMIT, client};
+use crate::server::{LIMIT, asked_by, client, client_named, wait_until};
 
 /// What other tests define comes and goes.
 fn is_lasting(found: &DiscoveredResource) -> bool {
@@ -25,6 +25,15 @@ fn discovery_knows_the_built_in_resources() {
     assert!(!discovery.find_resource("nodes").unwrap().resource.is_namespaced());
     let error = discovery.find_resource("nonsense").unwrap_err();
     assert!(error.to_string().contains("nonsense"), "{error}");
+}
+
+/// Each group would be asked for otherwise.
+#[test]
+fn discovery_is_two_aggregated_documents() {
+    const AGENT: &str = "discovers";
+    assert!(client_named(AGENT).discovery().resources().unwrap().len() > 50);
+    wait_until("both are known", || asked_by(AGENT).len() >= 2);
+    assert_eq!(asked_by(AGENT), ["/api", "/apis"]);
 }
 
 /// As clients before Kubernetes 1.26 find it: a request for each group version.
@@ -95,6 +104,17 @@ fn the_table_of_kinds_says_what_the_server_says() {
     }
     assert!(compared >= 55, "{compared}");
     println!("{compared} kinds compared");
+}
+
+/// Without exception: a server serves nothing in alpha unless it is told to.
+#[test]
+fn what_the_server_serves_is_in_the_table_of_kinds() {
+    let served = client().discovery().resources().unwrap().into_iter().filter(is_lasting);
+    let listable = served.filter(|found| found.supports(&["list"]));
+    let known: BTreeSet<_> = kinds::all().map(|kind| kind.resource().gvr().to_string()).collect();
+    let listable: BTreeSet<_> = listable.map(|found| found.resource.gvr().to_string()).collect();
+    assert!(listable.len() >= 60, "{}", listable.len());
+    assert_eq!(listable.difference(&known).collect::<Vec<_>>(), Vec::<&String>::new());
 }
 
 #[test]

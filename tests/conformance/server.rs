@@ -1,6 +1,7 @@
 //! The server under test: the one of the kubeconfig file that `KINF_KUBECONFIG` names, or the embedded one.
 
 use std::{
+    path::Path,
     process::Command,
     sync::{
         OnceLock,
@@ -14,15 +15,38 @@ use kinformer::{Api, Client, Config, Resource, StopToken, testing::ApiServer};
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use serde_json::{Value, json};
 
+use crate::audit;
+
 /// How long anything may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) fn client() -> Client {
-    let config = match std::env::var_os("KINF_KUBECONFIG") {
+    Client::new(config()).unwrap()
+}
+
+/// One that the server knows by this name.
+pub(crate) fn client_named(agent: &str) -> Client {
+    Client::new(config().to_builder().user_agent(agent).build().unwrap()).unwrap()
+}
+
+/// The paths with their queries that clients of this name have asked for. What was answered just now may be missing.
+pub(crate) fn asked_by(agent: &str) -> Vec<String> {
+    if let Some(folder) = std::env::var_os("KINF_SERVER") {
+        return audit::asked_by(agent, &Path::new(&folder).join("audit.log"));
+    }
+    let requests = embedded().requests().into_iter();
+    let of_it = requests.filter(|request| request.header("user-agent") == Some(agent));
+    let uri = |path: String, query: String| {
+        if query.is_empty() { path } else { format!("{path}?{query}") }
+    };
+    of_it.map(|request| uri(request.path, request.query)).collect()
+}
+
+fn config() -> Config {
+    match std::env::var_os("KINF_KUBECONFIG") {
         Some(path) => Config::from_kubeconfig_file(path, None).unwrap(),
         None => embedded().config(),
-    };
-    Client::new(config).unwrap()
+    }
 }
 
 fn embedded() -> &'static ApiServer {
@@ -66,21 +90,12 @@ impl Scope {
         Self { client, name, using }
     }
 
-    /// Makes the server forget every state but the newest.
+    /// Makes the server forget every state but the newest; a kube-apiserver has nothing in its caches either.
     pub(crate) fn compact(&self) {
-        self.control(&["compact"], ApiServer::compact);
-    }
-
-    /// The same, and a kube-apiserver has nothing in its caches either.
-    pub(crate) fn compact_all(&self) {
-        self.control(&["compact", "kill", "start"], ApiServer::compact);
-    }
-
-    fn control(&self, real: &[&str], on_embedded: fn(&ApiServer)) {
         assert!(matches!(self.using, Use::Alone { .. }), "others use the server");
-        let Some(folder) = std::env::var_os("KINF_SERVER") else { return on_embedded(embedded()) };
+        let Some(folder) = std::env::var_os("KINF_SERVER") else { return embedded().compact() };
         let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/controlplane/server");
-        for command in real {
+        for command in ["compact", "kill", "start"] {
             let status = Command::new(program).arg(command).arg(&folder).status().unwrap();
             assert!(status.success(), "{command}");
         }
@@ -127,4 +142,12 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(start.elapsed() < LIMIT, "not in time: {what}");
         let _ = StopToken::new().wait_timeout(Duration::from_millis(5));
     }
+}
+
+/// `tests/real/run` says which it has started.
+#[test]
+fn the_server_is_the_one_that_was_asked_for() {
+    let own = || concat!("v1.37.0+kinformer.", env!("CARGO_PKG_VERSION")).to_owned();
+    let expected = std::env::var("KINF_VERSION").unwrap_or_else(|_| own());
+    assert_eq!(client().server_version().unwrap().git_version, expected);
 }

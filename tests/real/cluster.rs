@@ -13,6 +13,8 @@ use kinformer::{
 };
 use serde_json::json;
 
+use crate::{audit, chaos::proxy::Proxy};
+
 /// How long anything may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
@@ -28,13 +30,21 @@ impl Cluster {
 
     /// One with more flags for kube-apiserver.
     pub(crate) fn with(flags: &[&str]) -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let scratch = std::env::var_os("KINF_SCRATCH").expect("tests/real/run sets KINF_SCRATCH");
-        let count = COUNT.fetch_add(1, Ordering::SeqCst);
-        let folder = PathBuf::from(scratch).join(format!("{}-{count}", std::process::id()));
-        let cluster = Self { folder };
-        cluster.control("start", flags);
-        cluster
+        Self::within(Self::next_folder(), flags)
+    }
+
+    /// One that remembers what it was asked for.
+    pub(crate) fn audited(flags: &[&str]) -> Self {
+        let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/controlplane/audit.yaml");
+        let folder = Self::next_folder();
+        let log = format!("--audit-log-path={}", folder.join("audit.log").display());
+        let policy = format!("--audit-policy-file={policy}");
+        Self::within(folder, &[flags, &[&*policy, &*log]].concat())
+    }
+
+    /// What clients with this `User-Agent` asked an audited one for.
+    pub(crate) fn asked_by(&self, agent: &str) -> Vec<String> {
+        audit::asked_by(agent, &self.path("audit.log"))
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -44,6 +54,18 @@ impl Cluster {
     /// For a user who may do nothing but what a test allows.
     pub(crate) fn limited(&self) -> Client {
         Client::new(self.config("kubeconfig-limited")).unwrap()
+    }
+
+    /// One that can be held off from the server.
+    pub(crate) fn client_through(&self, proxy: &Proxy) -> Client {
+        let config = Config::loader().path(self.path("kubeconfig"));
+        Client::new(config.server(format!("https://{}", proxy.address)).load().unwrap()).unwrap()
+    }
+
+    /// One that the server knows by this name.
+    pub(crate) fn client_named(&self, agent: &str) -> Client {
+        let config = self.config("kubeconfig").to_builder().user_agent(agent);
+        Client::new(config.build().unwrap()).unwrap()
     }
 
     pub(crate) fn config(&self, file: &str) -> Config {
@@ -85,6 +107,19 @@ impl Cluster {
         self.control("stop", &[]);
         std::fs::remove_dir_all(self.path("etcd")).unwrap();
         self.control("start", &[]);
+    }
+
+    fn next_folder() -> PathBuf {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let scratch = std::env::var_os("KINF_SCRATCH").expect("tests/real/run sets KINF_SCRATCH");
+        let count = COUNT.fetch_add(1, Ordering::SeqCst);
+        PathBuf::from(scratch).join(format!("{}-{count}", std::process::id()))
+    }
+
+    fn within(folder: PathBuf, flags: &[&str]) -> Self {
+        let cluster = Self { folder };
+        cluster.control("start", flags);
+        cluster
     }
 
     fn control(&self, verb: &str, arguments: &[&str]) {

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "threads of a proxy and of writers")]
 
 mod access;
+mod audit;
 mod chaos;
 mod cluster;
 mod history;
