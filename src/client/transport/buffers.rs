@@ -4,8 +4,11 @@ use ureq::unversioned::transport::Buffers;
 
 /// How much is read at a time at first; an idle watch holds it for as long as it lives.
 const LEAST: usize = 16 * 1024;
-/// How much if there is always more: what arrives together is told together.
-const MOST: usize = 128 * 1024;
+/// How much if there is always more: what arrives together is told together. Not more than whoever reads the body
+/// takes at a time, or what is left of it would look as if nothing else had come.
+const MOST: usize = 64 * 1024;
+/// After how many reads in a row that bring little some of the room is given back: fewer may be chance.
+const LITTLE: u32 = 8;
 /// What the body of a request is read into, a piece at a time.
 const PIECE: usize = 16 * 1024;
 
@@ -18,6 +21,8 @@ pub(super) struct ElasticBuffers {
     end: usize,
     /// How much there may be of it, as the last reads were.
     size: usize,
+    /// How many reads in a row brought little.
+    little: u32,
     output: Vec<u8>,
     /// Whether anything was taken when that was last tried: if not, there is too little to make something of it.
     is_of_use: bool,
@@ -25,8 +30,15 @@ pub(super) struct ElasticBuffers {
 
 impl ElasticBuffers {
     pub(super) fn new(output: usize) -> Self {
-        let output = vec![0; output];
-        Self { input: Vec::new(), start: 0, end: 0, size: LEAST, output, is_of_use: false }
+        Self {
+            input: Vec::new(),
+            start: 0,
+            end: 0,
+            size: LEAST,
+            little: 0,
+            output: vec![0; output],
+            is_of_use: false,
+        }
     }
 
     /// Makes room for output, of which there is none yet.
@@ -73,8 +85,11 @@ impl Buffers for ElasticBuffers {
         let room = self.input.len() - self.end;
         if amount == room {
             self.size = (2 * self.size).min(MOST);
-        } else if amount < self.size / 8 {
+        }
+        self.little = if amount < self.size / 8 { self.little + 1 } else { 0 };
+        if self.little == LITTLE {
             self.size = (self.size / 2).max(LEAST);
+            self.little = 0;
         }
         self.end += amount;
     }
@@ -113,9 +128,10 @@ mod tests {
             buffers.input_consume(buffers.input().len());
             room / 1024
         };
-        assert_eq!([(); 5].map(|()| rooms(usize::MAX)), [16, 32, 64, 128, 128]);
-        assert_eq!([(); 3].map(|()| rooms(20_000)), [128; 3], "not much less");
-        assert_eq!([(); 5].map(|()| rooms(100)), [128, 64, 32, 16, 16]);
+        assert_eq!([(); 5].map(|()| rooms(usize::MAX)), [16, 32, 64, 64, 64]);
+        assert_eq!([(); 3].map(|()| rooms(20_000)), [64; 3], "not much less");
+        let mut after_little = || (0..LITTLE).map(|_| rooms(100)).min();
+        assert_eq!([(); 5].map(|()| after_little()), [64, 32, 16, 16, 16].map(Some));
     }
 
     #[test]
