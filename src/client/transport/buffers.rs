@@ -1,6 +1,6 @@
 //! What a connection has read and nobody has taken, and what it is about to write.
 
-use ureq::unversioned::transport::Buffers;
+use super::Buffers;
 
 /// How much is read at a time at first; an idle watch holds it for as long as it lives.
 const LEAST: usize = 16 * 1024;
