@@ -50,11 +50,11 @@ use crate::{
 /// How many objects a page of a list has.
 const PAGE: u32 = 500;
 
-/// A function that is told of errors.
 /// Watches are not opened again more often than this for want of events: a quiet one would never be anything else
 /// than opened.
 const LEAST_SILENCE: Duration = Duration::from_secs(1);
 
+/// A function that is told of errors.
 pub(crate) type ErrorHandler = Arc<dyn Fn(&Error) + Send + Sync>;
 
 /// Keeps a queue or a store up to date with the objects of a source: lists, then watches, and lists

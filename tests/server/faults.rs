@@ -216,7 +216,10 @@ fn an_error_event_ends_a_watch() {
     assert!(watch.next().is_none());
     let status = StatusFault::new(500);
     server.inject(When::any().once(), Fault::WatchError { after_events: 0, status });
-    assert_eq!(Watch::start(&server, WATCH).next().unwrap()["object"]["code"], 500);
+    let mut watch = Watch::start(&server, WATCH);
+    assert_eq!(watch.next().unwrap()["object"]["code"], 500);
+    assert!(watch.next().is_none(), "nothing follows it, though there is an object");
+    assert_eq!(watch.http.ask("GET", MAPS, "", b"").code, 200, "and the connection is kept");
 }
 
 #[test]

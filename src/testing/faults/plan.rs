@@ -30,6 +30,8 @@ pub(crate) struct Plan {
 #[derive(Debug, Default)]
 pub(crate) struct WatchScript {
     sent: u32,
+    /// The last event has been sent.
+    over: bool,
     after: Option<(u32, Act)>,
     withhold: Option<Withhold>,
     duplicate: bool,
@@ -132,6 +134,9 @@ impl WatchScript {
         frame: &str,
         stop: &StopToken,
     ) -> io::Result<()> {
+        if self.over {
+            return Ok(());
+        }
         if let Some(delay) = self.delay {
             wire.flush_all()?;
             if stop.wait_timeout(delay) || wire.hung_up() {
@@ -170,11 +175,17 @@ impl WatchScript {
             }
             Act::SpoilGzip => wire.spoil_member(frame.as_bytes()),
             Act::Error(status) => {
-                wire.body(error_frame(&status.status()).as_bytes())?;
-                wire.finish()?;
-                wire.end(Ending::Close)
+                // The response ends as a real server's does, and the connection is kept: a client may have sent
+                // its next request on it by then.
+                self.over = true;
+                wire.body(error_frame(&status.status()).as_bytes())
             }
         }
+    }
+
+    /// Whether nothing may follow: the watch has come to its end.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over
     }
 
     /// Whether the watch is compressed, whoever asks.
@@ -184,9 +195,9 @@ impl WatchScript {
 
     pub(crate) fn withholds_bookmark(&self, initial: bool) -> bool {
         match self.withhold {
-            None => false,
+            None => self.over,
             Some(Withhold::All) => true,
-            Some(Withhold::Periodic) => !initial,
+            Some(Withhold::Periodic) => self.over || !initial,
         }
     }
 }

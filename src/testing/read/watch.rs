@@ -157,7 +157,7 @@ impl Watch {
             wire.flush_all()?;
             let now = Instant::now();
             let has_come = |moment: Option<Instant>| moment.is_some_and(|at| now >= at);
-            if has_come(end) || self.shared.stop.is_stopped() {
+            if self.script.is_over() || has_come(end) || self.shared.stop.is_stopped() {
                 return Ok(());
             }
             if has_come(next_bookmark) || has_come(last_bookmark) {
