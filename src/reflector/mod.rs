@@ -92,8 +92,8 @@ pub(crate) type ErrorHandler = Arc<dyn Fn(&Error) + Send + Sync>;
 /// - The reflectors of one client get along: four of them list at a time, streamed or not; while the
 ///   server cannot be reached they back off together, and an attempt of one counts for all; that a server
 ///   does not stream lists is found out once.
-/// - A watch with a hundred events a second or more is read every 5 milliseconds, so that threads are woken
-///   for several events at a time.
+/// - A watch with a hundred events a second or more is read every 5 to 20 milliseconds, when about ten of
+///   them are there: threads are woken for several events at a time.
 /// - The resync timer is the controller's.
 pub struct Reflector<K> {
     source: Box<dyn ListerWatcher<K>>,

@@ -7,7 +7,7 @@ use super::{
     batch::Batch,
     next::{self, Circling, Next, Report, Session, Stage},
     of_one_object,
-    pace::{GATHER, Pace},
+    pace::Pace,
 };
 use crate::{
     client::{ListOptions, ResourceVersionMatch, Watch, WatchEvent},
@@ -149,7 +149,7 @@ impl<K: 'static> Reflector<K> {
                 log::debug!("reflector {}: the server does not end the watch", self.options.name);
                 break;
             }
-            watch.set_gather(if pace.is_busy(now) { GATHER } else { Duration::ZERO });
+            watch.set_gather(pace.gather(now));
         }
         let session = session(events);
         Ok(Ended { next: next::after_close(session), session, error: None })
