@@ -1,6 +1,6 @@
 //! Decoding with serde, which steps over what the type does not want without looking at it.
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 use serde_json::Error;
 
 use super::{reader::Reader, skips::Skips};
@@ -14,6 +14,12 @@ pub(crate) fn decode<K: DeserializeOwned>(text: &str, skips: &Skips) -> Result<K
         Ok(read) => reader.finish().map(|()| read),
         Err(error) => Err(reader.explain(error)),
     }
+}
+
+/// Decodes a text of which nothing is known.
+pub(crate) fn decode_bytes<K: DeserializeOwned>(text: &[u8]) -> Result<K, Error> {
+    let text = str::from_utf8(text).map_err(|_| Error::custom("it is not UTF-8"))?;
+    decode(text, &Skips::default())
 }
 
 #[cfg(test)]

@@ -251,7 +251,8 @@ pub(crate) fn unescape(quoted: &[u8]) -> Result<Cow<'_, str>, Malformed> {
     if memchr::memchr(b'\\', inner).is_none() {
         return std::str::from_utf8(inner).map(Cow::Borrowed).map_err(|_| Malformed);
     }
-    serde_json::from_slice::<String>(quoted).map(Cow::Owned).map_err(|_| Malformed)
+    let quoted = str::from_utf8(quoted).map_err(|_| Malformed)?;
+    serde_json::from_str(quoted).map(Cow::Owned).map_err(|_| Malformed)
 }
 
 #[cfg(test)]
