@@ -106,12 +106,14 @@ impl Node {
         match &self.value {
             Value::Scalar(scalar) => scalar.to_json(),
             Value::Sequence(items) => items.iter().map(Self::to_json).collect(),
-            Value::Mapping(entries) => serde_json::Value::Object(
-                entries
-                    .iter()
-                    .map(|entry| (entry.key.clone(), entry.value.to_json()))
-                    .collect::<Map<_, _>>(),
-            ),
+            Value::Mapping(entries) => {
+                // One by one: to be collected, they would be sorted.
+                let mut members = Map::new();
+                for entry in entries {
+                    members.insert(entry.key.clone(), entry.value.to_json());
+                }
+                members.into()
+            }
         }
     }
 

@@ -1,9 +1,10 @@
 //! Turning an answer that is not a success into an error.
 
-use std::borrow::Cow;
-
 use super::{request::About, transport::Method};
-use crate::error::{Error, Reason, Status, StatusCause, StatusDetails};
+use crate::{
+    error::{Error, Reason, Status, StatusCause, StatusDetails},
+    json::decode::decode_bytes,
+};
 
 /// How much of an answer that is not a `Status` is kept.
 const MAX_TEXT: usize = 2048;
@@ -55,15 +56,14 @@ pub(super) fn success_status(body: &[u8]) -> Option<Status> {
 
 fn status(body: &[u8]) -> Option<Status> {
     #[derive(serde::Deserialize)]
-    struct Kind<'a> {
-        #[serde(borrow)]
-        kind: Cow<'a, str>,
+    struct Kind {
+        kind: String,
     }
-    let kind: Kind<'_> = serde_json::from_slice(body).ok()?;
+    let kind: Kind = decode_bytes(body).ok()?;
     if kind.kind != "Status" {
         return None;
     }
-    serde_json::from_slice(body).ok()
+    decode_bytes(body).ok()
 }
 
 fn generic(answer: &Answer<'_>, body: &[u8]) -> Status {

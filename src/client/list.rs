@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use super::{failure, transport::Body};
 use crate::{
     error::{DecodeError, Error, Result, Status},
-    json::{outline::Value, scan::unescape, stream::JsonStream},
+    json::{decode::decode_bytes, outline::Value, scan::unescape, stream::JsonStream},
     object::{Object, Origin, Shape},
     stop::StopToken,
 };
@@ -187,10 +187,10 @@ fn metadata(envelope: &[u8], origin: &Origin) -> Result<ListMeta> {
     }
     let what = || format!("a list of {}", origin.resource);
     let found: Envelope =
-        serde_json::from_slice(envelope).map_err(|error| Error::decode(what(), error))?;
+        decode_bytes(envelope).map_err(|error| Error::decode(what(), error))?;
     if found.kind == "Status" {
         let status: Status =
-            serde_json::from_slice(envelope).map_err(|error| Error::decode(what(), error))?;
+            decode_bytes(envelope).map_err(|error| Error::decode(what(), error))?;
         return Err(Error::Api(Box::new(status)));
     }
     // To take something else for a list without items is to lose every object that there is.

@@ -20,7 +20,6 @@ mod watch;
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::value::RawValue;
 
 pub use self::{
     api::{Api, Deletion, ListAll, LogStream},
@@ -39,6 +38,7 @@ pub(crate) use self::{crowd::Waited, turns::Turn};
 use crate::{
     config::Config,
     error::{Error, Result},
+    json::decode::decode_bytes,
     object::{ApiResource, Body, DynamicObject, PartialObjectMetadata, Resource},
     stop::StopToken,
 };
@@ -199,13 +199,12 @@ impl Client {
 
     fn get_json<T: DeserializeOwned>(&self, path: &str, accept: &str) -> Result<T> {
         let body = self.get_path(path, accept)?;
+        let read = decode_bytes(&body).map_err(|error| Error::decode(path, error))?;
         // serde takes an array for a struct whose fields all have defaults.
-        let object: &RawValue =
-            serde_json::from_slice(&body).map_err(|error| Error::decode(path, error))?;
-        if !object.get().starts_with('{') {
+        if !body.trim_ascii_start().starts_with(b"{") {
             return Err(Error::decode(path, serde::de::Error::custom("it is not an object")));
         }
-        serde_json::from_str(object.get()).map_err(|error| Error::decode(path, error))
+        Ok(read)
     }
 
     fn cluster_name(&self) -> Arc<str> {

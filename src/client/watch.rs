@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::transport::Body;
 use crate::{
     error::{DecodeError, Error, Found, Result, Status},
-    json::{outline::Value, scan::unescape, stream::JsonStream},
+    json::{decode::decode_bytes, outline::Value, scan::unescape, stream::JsonStream},
     object::{Object, Origin, Shape},
     stop::StopToken,
 };
@@ -287,7 +287,7 @@ fn bookmark(object: &[u8], origin: &Origin) -> Result<Bookmark, DecodeError> {
         resource_version: String,
         annotations: Option<BTreeMap<String, String>>,
     }
-    let found: Envelope = serde_json::from_slice(object)
+    let found: Envelope = decode_bytes(object)
         .map_err(|error| DecodeError::new(format!("a bookmark of {}", origin.resource), error))
         .map_err(|error| error.of_one(Found::default()))?;
     let annotations = found.metadata.annotations.unwrap_or_default();
@@ -300,7 +300,7 @@ fn bookmark(object: &[u8], origin: &Origin) -> Result<Bookmark, DecodeError> {
 
 /// The server's account; an error event without one is an internal error.
 fn error_status(object: &[u8]) -> Status {
-    match serde_json::from_slice::<Status>(object) {
+    match decode_bytes::<Status>(object) {
         Ok(status) if status.code != 0 || !status.reason.is_empty() => status,
         _ => {
             let text = String::from_utf8_lossy(&object[..object.len().min(200)]);

@@ -157,7 +157,8 @@ impl ExecPlugin {
 
     /// Reads what the plugin printed, which must not become part of any error.
     fn parse(&self, output: &[u8]) -> Result<ExecCredential> {
-        let answer: Value = serde_json::from_slice(output).map_err(|error| {
+        let output = String::from_utf8_lossy(output);
+        let answer: Value = serde_json::from_str(&output).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             self.failure(format!("printed no JSON object: line {line}, column {column}"))
         })?;

@@ -2,12 +2,14 @@
 //!
 //! Objects are kept as the bytes the server sent ([`crate::Object`]), so most JSON is never decoded:
 //! it is cut out of a stream ([`stream`]), which also finds its parts ([`outline`]), and looked into
-//! ([`scan`], [`pointer`]). Decoding steps over what nobody wants ([`decode`]).
+//! ([`scan`], [`pointer`]). Decoding steps over what nobody wants ([`decode`], [`reader`]).
 
 mod block;
 pub(crate) mod decode;
+mod map_key;
 pub(crate) mod outline;
 pub(crate) mod pointer;
+mod reader;
 pub(crate) mod scan;
 pub(crate) mod skips;
 pub(crate) mod stream;

@@ -7,7 +7,7 @@ use std::{borrow::Cow, ops::Range};
 
 use memchr::memchr2;
 
-use super::{outline::Container, skips::Skips};
+use super::outline::Container;
 
 /// What is a short string.
 const SHORT: usize = 32;
@@ -37,8 +37,6 @@ enum Ends<'a> {
     Unknown,
     /// Of all that there are, in order.
     Outlined(&'a [Container]),
-    /// Of some.
-    Skipped(&'a Skips),
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -87,12 +85,6 @@ impl<'a> Members<'a> {
         Ok(Self { ends: Ends::Outlined(outline), next, ..Self::new(text, at)? })
     }
 
-    /// The same in a text of which some parts are known.
-    pub(crate) fn skipping(text: &'a str, at: usize, skips: &'a Skips) -> Result<Self, Malformed> {
-        let members = Self::new(text.as_bytes(), at)?;
-        Ok(Self { string: Some(text), ends: Ends::Skipped(skips), ..members })
-    }
-
     fn step(&mut self) -> Result<Option<Member<'a>>, Malformed> {
         let mut at = skip_white_space(self.text, self.at);
         match (self.text.get(at), self.state) {
@@ -127,24 +119,14 @@ impl<'a> Members<'a> {
     }
 
     fn value_end(&mut self, at: usize) -> Result<usize, Malformed> {
-        let end = match (self.text.get(at), self.ends) {
-            (Some(b'{' | b'['), Ends::Outlined(outline)) => {
-                let container = outline.get(self.next).ok_or(Malformed)?;
-                self.next = container.next();
-                let Range { start, end } = container.range();
-                if start != at {
-                    return Err(Malformed);
-                }
-                end
-            }
-            (Some(b'{' | b'['), Ends::Skipped(skips)) => match skips.end(at) {
-                Some(end) => end,
-                None => return value_end(self.text, at),
-            },
-            _ => return value_end(self.text, at),
+        let (Some(b'{' | b'['), Ends::Outlined(outline)) = (self.text.get(at), self.ends) else {
+            return value_end(self.text, at);
         };
+        let container = outline.get(self.next).ok_or(Malformed)?;
+        self.next = container.next();
+        let Range { start, end } = container.range();
         // Nothing that is not JSON may lead out of the text.
-        if end <= self.text.len() { Ok(end) } else { Err(Malformed) }
+        if start == at && end <= self.text.len() { Ok(end) } else { Err(Malformed) }
     }
 }
 
@@ -269,7 +251,8 @@ pub(crate) fn unescape(quoted: &[u8]) -> Result<Cow<'_, str>, Malformed> {
     if memchr::memchr(b'\\', inner).is_none() {
         return std::str::from_utf8(inner).map(Cow::Borrowed).map_err(|_| Malformed);
     }
-    serde_json::from_slice::<String>(quoted).map(Cow::Owned).map_err(|_| Malformed)
+    let quoted = str::from_utf8(quoted).map_err(|_| Malformed)?;
+    serde_json::from_str(quoted).map(Cow::Owned).map_err(|_| Malformed)
 }
 
 #[cfg(test)]

@@ -36,12 +36,6 @@ impl Skips {
         let found = self.0.binary_search_by_key(&start, |skip| skip.start.into()).ok()?;
         Some(self.0[found].end.into())
     }
-
-    /// Whether anything is known of the inside of a part.
-    pub(crate) fn any_within(&self, part: &Range<usize>) -> bool {
-        let first = self.0.partition_point(|skip| usize::from(skip.start) <= part.start);
-        self.0.get(first).is_some_and(|skip| usize::from(skip.end) < part.end)
-    }
 }
 
 #[cfg(test)]
@@ -55,8 +49,5 @@ mod tests {
             [1, 10, 100, 300, 11].map(|at| skips.end(at)),
             [Some(90), Some(80), Some(200), None, None]
         );
-        assert!(skips.any_within(&(0..1000)) && skips.any_within(&(1..90)));
-        assert!(!skips.any_within(&(10..80)) && !skips.any_within(&(100..200)));
-        assert!(!Skips::default().any_within(&(0..1000)));
     }
 }

@@ -333,7 +333,7 @@ impl<K> Object<K> {
     #[must_use]
     pub fn owner_references(&self) -> Vec<OwnerReference> {
         let text = self.core.text.part(self.core.meta.owner_references);
-        serde_json::from_str(text).unwrap_or_default()
+        decode::decode(text, &Skips::default()).unwrap_or_default()
     }
 
     /// When the object was made, in RFC 3339.

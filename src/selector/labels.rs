@@ -154,6 +154,11 @@ impl Selector {
         self.requirements.into_iter().chain(other.requirements).collect()
     }
 
+    fn sorted(mut requirements: Vec<Requirement>) -> Self {
+        requirements.sort_by(|a, b| a.key.cmp(&b.key));
+        Self { requirements, nothing: false }
+    }
+
     /// Whether an object with these labels is selected.
     pub fn matches<L: LabelSet + ?Sized>(&self, labels: &L) -> bool {
         !self.nothing && self.requirements.iter().all(|requirement| requirement.matches(labels))
@@ -192,9 +197,7 @@ impl Selector {
 
 impl FromIterator<Requirement> for Selector {
     fn from_iter<I: IntoIterator<Item = Requirement>>(requirements: I) -> Self {
-        let mut requirements: Vec<_> = requirements.into_iter().collect();
-        requirements.sort_by(|a, b| a.key.cmp(&b.key));
-        Self { requirements, nothing: false }
+        Self::sorted(requirements.into_iter().collect())
     }
 }
 
