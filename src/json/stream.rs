@@ -16,6 +16,12 @@ const MAX_CHUNK: usize = 128 * 1024;
 /// The largest single value, as client-go's. An API server stores nothing near it.
 const MAX_VALUE: usize = 16 * 1024 * 1024;
 
+/// A reader that can tell what has arrived from what has not.
+pub(crate) trait Arriving: Read {
+    /// Reads what has arrived, if any may have; [`io::ErrorKind::WouldBlock`] if nothing has.
+    fn read_arrived(&mut self, buf: &mut [u8]) -> io::Result<usize>;
+}
+
 /// A window on a stream of JSON text: holds one value at a time, and what was read beyond it.
 #[derive(Debug)]
 pub(crate) struct JsonStream<R> {
@@ -32,6 +38,8 @@ pub(crate) struct JsonStream<R> {
     ahead_length: Option<usize>,
     /// How much is read at a time.
     chunk: usize,
+    /// Why nothing more can be read: found before it was asked for.
+    failure: Option<io::Error>,
 }
 
 impl<R: Read> JsonStream<R> {
@@ -45,6 +53,7 @@ impl<R: Read> JsonStream<R> {
             ahead: Outline::default(),
             ahead_length: None,
             chunk: CHUNK,
+            failure: None,
         }
     }
 
@@ -68,7 +77,7 @@ impl<R: Read> JsonStream<R> {
             if let Some(byte) = self.buffered() {
                 return Ok(Some(byte));
             }
-            if self.fill()? == 0 {
+            if self.fill(R::read)? == 0 {
                 return Ok(None);
             }
         }
@@ -98,7 +107,7 @@ impl<R: Read> JsonStream<R> {
             if let Some(length) = self.look_ahead(first)? {
                 break length;
             }
-            if self.fill()? == 0 {
+            if self.fill(R::read)? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         };
@@ -108,11 +117,6 @@ impl<R: Read> JsonStream<R> {
         self.ahead.clear();
         self.ahead_length = None;
         Ok(self.outline.value(&self.buffer[value], 0..length))
-    }
-
-    /// Whether the next value, an object, is there already: taking it does not wait.
-    pub(crate) fn has_object(&mut self) -> bool {
-        self.buffered() == Some(b'{') && matches!(self.look_ahead(b'{'), Ok(Some(_)))
     }
 
     /// The next byte that is not white space, if it has been read.
@@ -149,7 +153,13 @@ impl<R: Read> JsonStream<R> {
     }
 
     /// Reads more, behind what is there; 0 at the end of the stream.
-    fn fill(&mut self) -> io::Result<usize> {
+    fn fill(
+        &mut self,
+        read: impl FnOnce(&mut R, &mut [u8]) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
             // A large object now and then must not hold its space for ever.
@@ -167,13 +177,40 @@ impl<R: Read> JsonStream<R> {
             }
         }
         let room = self.buffer.len() - self.end;
-        let read = self.reader.read(&mut self.buffer[self.end..])?;
+        let read = read(&mut self.reader, &mut self.buffer[self.end..])?;
         self.end += read;
         // As much as there was room for: the other side is faster, and may be for long.
         if read == room {
             self.chunk = (2 * self.chunk).min(MAX_CHUNK);
         }
         Ok(read)
+    }
+}
+
+impl<R: Arriving> JsonStream<R> {
+    /// Whether the next value, an object, is there already or has arrived, and is then: taking it does not wait.
+    pub(crate) fn has_object(&mut self) -> bool {
+        loop {
+            match self.buffered() {
+                Some(b'{') => match self.look_ahead(b'{') {
+                    Ok(Some(_)) => return true,
+                    Ok(None) => {}
+                    Err(_) => return false,
+                },
+                Some(_) => return false,
+                None => {}
+            }
+            match self.fill(R::read_arrived) {
+                Ok(0) => return false,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+                // Some errors are told once: it is for whoever waits for what comes next.
+                Err(error) => {
+                    self.failure = Some(error);
+                    return false;
+                }
+            }
+        }
     }
 }
 
@@ -190,6 +227,20 @@ mod tests {
             buf[..length].copy_from_slice(&self.0[..length]);
             self.0 = &self.0[length..];
             Ok(length)
+        }
+    }
+
+    /// Nothing has arrived but what was waited for.
+    impl Arriving for Pieces<'_> {
+        fn read_arrived(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
+    }
+
+    /// All of it has arrived.
+    impl Arriving for &[u8] {
+        fn read_arrived(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+            self.read(buf)
         }
     }
 
