@@ -11,7 +11,10 @@ use super::{
 const CHUNK: usize = 16 * 1024;
 
 /// How much is read at a time if there is always more.
-const MAX_CHUNK: usize = 128 * 1024;
+const MAX_CHUNK: usize = 256 * 1024;
+
+/// After how many reads in a row that bring little some of the space is given back: fewer may be chance.
+const LITTLE: u32 = 8;
 
 /// The largest single value, as client-go's. An API server stores nothing near it.
 const MAX_VALUE: usize = 16 * 1024 * 1024;
@@ -38,6 +41,8 @@ pub(crate) struct JsonStream<R> {
     ahead_length: Option<usize>,
     /// How much is read at a time.
     chunk: usize,
+    /// How many reads in a row brought little.
+    little: u32,
     /// Why nothing more can be read: found before it was asked for.
     failure: Option<io::Error>,
 }
@@ -53,6 +58,7 @@ impl<R: Read> JsonStream<R> {
             ahead: Outline::default(),
             ahead_length: None,
             chunk: CHUNK,
+            little: 0,
             failure: None,
         }
     }
@@ -162,9 +168,9 @@ impl<R: Read> JsonStream<R> {
         }
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
-            // A large object now and then must not hold its space for ever.
-            if self.buffer.len() > MAX_CHUNK {
-                self.buffer.truncate(CHUNK);
+            // Neither a large object now and then nor a lot for once must hold its space for ever.
+            if self.buffer.len() > self.chunk {
+                self.buffer.truncate(self.chunk);
                 self.buffer.shrink_to_fit();
             }
         }
@@ -182,6 +188,11 @@ impl<R: Read> JsonStream<R> {
         // As much as there was room for: the other side is faster, and may be for long.
         if read == room {
             self.chunk = (2 * self.chunk).min(MAX_CHUNK);
+        }
+        self.little = if read < self.chunk / 8 { self.little + 1 } else { 0 };
+        if self.little == LITTLE {
+            self.chunk = (self.chunk / 2).max(CHUNK);
+            self.little = 0;
         }
         Ok(read)
     }
@@ -335,6 +346,50 @@ mod tests {
             assert_eq!(stream.take_value().unwrap().bytes(), expected);
         }
         assert_eq!(stream.peek().unwrap(), None);
+    }
+
+    #[test]
+    fn room_is_given_back_when_little_comes_for_long() {
+        let value = format!("{{\"a\":\"{}\"}}", "x".repeat(1_000));
+        let (much, little) = (value.repeat(1_000), value.repeat(100));
+        let reader = much.as_bytes().chain(Pieces(little.as_bytes(), value.len()));
+        let mut stream = JsonStream::new(reader);
+        for _ in 0..1_000 {
+            stream.take_value().unwrap();
+        }
+        assert_eq!(stream.chunk, MAX_CHUNK);
+        for _ in 0..100 {
+            assert_eq!(stream.take_value().unwrap().bytes(), value.as_bytes());
+        }
+        assert!(stream.buffer.len() <= CHUNK, "{}", stream.buffer.len());
+        assert_eq!(stream.peek().unwrap(), None);
+    }
+
+    #[test]
+    fn an_object_that_has_arrived_is_there_and_a_failure_is_for_whoever_asks_for_more() {
+        /// Gives what each step says: some text, or an error.
+        struct Steps(std::vec::IntoIter<Result<&'static str, io::ErrorKind>>);
+        impl Read for Steps {
+            fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+                (&mut self.0.next().unwrap_or(Ok(""))?.as_bytes()).read(buf)
+            }
+        }
+        impl Arriving for Steps {
+            fn read_arrived(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+                self.read(buf)
+            }
+        }
+        let nothing = Err(io::ErrorKind::WouldBlock);
+        let broken = Err(io::ErrorKind::ConnectionReset);
+        let steps = vec![Ok("{}"), Ok("{\"a\""), Ok(":1}{"), nothing, Ok("}"), broken, Ok("{}")];
+        let mut stream = JsonStream::new(Steps(steps.into_iter()));
+        assert_eq!(stream.take_value().unwrap().bytes(), b"{}");
+        assert!(stream.has_object(), "in two pieces");
+        assert_eq!(stream.take_value().unwrap().bytes(), b"{\"a\":1}");
+        assert!(!stream.has_object(), "only its beginning has arrived");
+        assert_eq!(stream.take_value().unwrap().bytes(), b"{}");
+        assert!(!stream.has_object());
+        assert_eq!(stream.peek().unwrap_err().kind(), io::ErrorKind::ConnectionReset);
     }
 
     #[test]
