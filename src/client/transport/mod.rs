@@ -275,9 +275,14 @@ impl Arriving for Body {
         }
         let bounds = Bounds { silence: Some(Duration::ZERO), ..self.call.bounds.clone() };
         let call = Call::with(bounds, 0, None);
+        call.progress.lock().phase = Phase::Body;
         let read = call.run(|| self.reader.read(buf));
         self.caught_up = !matches!(read, Ok(read) if read == buf.len() || read >= MUCH);
-        read
+        read.map_err(|error| match ureq::Error::from(error) {
+            // Of a compressed body, that nothing has arrived is wrapped up as this.
+            ureq::Error::Decompress(_, error) if error.kind() == io::ErrorKind::WouldBlock => error,
+            other => other.into_io(),
+        })
     }
 }
 
