@@ -24,7 +24,7 @@ use crate::{
 
 /// How many are processed before those hear of it who wait, although there is more to process: waking a
 /// thread costs more than what it is woken for.
-const BATCH: usize = 16;
+const BATCH: usize = 32;
 
 /// How long the first of them may wait for the others: what is done with each may be the user's, and slow.
 const LATE: Duration = Duration::from_millis(1);

@@ -169,7 +169,7 @@ impl Listener {
         let _acting = Role::Handler.begin();
         while let Some((next, backlog)) = self.next() {
             let initial = next.is_initial();
-            let started = Instant::now();
+            let started = (backlog > KEPT_CAPACITY).then(Instant::now);
             let call = || match next {
                 // What is in an error is the user's, too.
                 Next::Event(event, attention) => {
@@ -194,8 +194,9 @@ impl Listener {
                     Outcome::Panic
                 }
             };
-            if backlog > KEPT_CAPACITY && started.elapsed() > SLOW {
-                let took = started.elapsed();
+            if let Some(took) = started.map(|started| started.elapsed())
+                && took > SLOW
+            {
                 log::debug!("handler {} took {took:?} with {backlog} events waiting", self.name);
             }
             self.told(initial, outcome);

@@ -124,9 +124,23 @@ impl Outline {
 
     /// Looks at some bytes; says whether the value ends with one of them, which is then the last that was
     /// looked at.
+    #[inline]
     fn block(&mut self, bytes: &[u8; Block::SIZE]) -> bool {
+        let block = Block::of(bytes, &mut self.before);
+        let (opening, closing) = (block.opening(), block.closing());
+        let (opens, closes) = (opening.count_ones() as usize, closing.count_ones() as usize);
+        // Most brackets are inside of what is not noted, and in whatever order they come do not lead out of it.
+        if self.depth == self.deepest && closes <= self.below {
+            self.below = self.below + opens - closes;
+            self.scanned += Block::SIZE;
+            return false;
+        }
+        self.brackets(bytes, opening | closing)
+    }
+
+    /// The same for the brackets of a block, one after the other.
+    fn brackets(&mut self, bytes: &[u8; Block::SIZE], mut brackets: u64) -> bool {
         let start = self.scanned;
-        let mut brackets = Block::of(bytes, &mut self.before).brackets();
         loop {
             if self.depth == self.deepest {
                 brackets = self.pass_over(bytes, brackets);

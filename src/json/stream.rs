@@ -11,10 +11,19 @@ use super::{
 const CHUNK: usize = 16 * 1024;
 
 /// How much is read at a time if there is always more.
-const MAX_CHUNK: usize = 128 * 1024;
+const MAX_CHUNK: usize = 256 * 1024;
+
+/// After how many reads in a row that bring little some of the space is given back: fewer may be chance.
+const LITTLE: u32 = 8;
 
 /// The largest single value, as client-go's. An API server stores nothing near it.
 const MAX_VALUE: usize = 16 * 1024 * 1024;
+
+/// A reader that can tell what has arrived from what has not.
+pub(crate) trait Arriving: Read {
+    /// Reads what has arrived, if any may have; [`io::ErrorKind::WouldBlock`] if nothing has.
+    fn read_arrived(&mut self, buf: &mut [u8]) -> io::Result<usize>;
+}
 
 /// A window on a stream of JSON text: holds one value at a time, and what was read beyond it.
 #[derive(Debug)]
@@ -32,6 +41,10 @@ pub(crate) struct JsonStream<R> {
     ahead_length: Option<usize>,
     /// How much is read at a time.
     chunk: usize,
+    /// How many reads in a row brought little.
+    little: u32,
+    /// Why nothing more can be read: found before it was asked for.
+    failure: Option<io::Error>,
 }
 
 impl<R: Read> JsonStream<R> {
@@ -45,6 +58,8 @@ impl<R: Read> JsonStream<R> {
             ahead: Outline::default(),
             ahead_length: None,
             chunk: CHUNK,
+            little: 0,
+            failure: None,
         }
     }
 
@@ -68,7 +83,7 @@ impl<R: Read> JsonStream<R> {
             if let Some(byte) = self.buffered() {
                 return Ok(Some(byte));
             }
-            if self.fill()? == 0 {
+            if self.fill(R::read)? == 0 {
                 return Ok(None);
             }
         }
@@ -98,7 +113,7 @@ impl<R: Read> JsonStream<R> {
             if let Some(length) = self.look_ahead(first)? {
                 break length;
             }
-            if self.fill()? == 0 {
+            if self.fill(R::read)? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         };
@@ -108,11 +123,6 @@ impl<R: Read> JsonStream<R> {
         self.ahead.clear();
         self.ahead_length = None;
         Ok(self.outline.value(&self.buffer[value], 0..length))
-    }
-
-    /// Whether the next value, an object, is there already: taking it does not wait.
-    pub(crate) fn has_object(&mut self) -> bool {
-        self.buffered() == Some(b'{') && matches!(self.look_ahead(b'{'), Ok(Some(_)))
     }
 
     /// The next byte that is not white space, if it has been read.
@@ -149,12 +159,18 @@ impl<R: Read> JsonStream<R> {
     }
 
     /// Reads more, behind what is there; 0 at the end of the stream.
-    fn fill(&mut self) -> io::Result<usize> {
+    fn fill(
+        &mut self,
+        read: impl FnOnce(&mut R, &mut [u8]) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
-            // A large object now and then must not hold its space for ever.
-            if self.buffer.len() > MAX_CHUNK {
-                self.buffer.truncate(CHUNK);
+            // Neither a large object now and then nor a lot for once must hold its space for ever.
+            if self.buffer.len() > self.chunk {
+                self.buffer.truncate(self.chunk);
                 self.buffer.shrink_to_fit();
             }
         }
@@ -167,13 +183,45 @@ impl<R: Read> JsonStream<R> {
             }
         }
         let room = self.buffer.len() - self.end;
-        let read = self.reader.read(&mut self.buffer[self.end..])?;
+        let read = read(&mut self.reader, &mut self.buffer[self.end..])?;
         self.end += read;
         // As much as there was room for: the other side is faster, and may be for long.
         if read == room {
             self.chunk = (2 * self.chunk).min(MAX_CHUNK);
         }
+        self.little = if read < self.chunk / 8 { self.little + 1 } else { 0 };
+        if self.little == LITTLE {
+            self.chunk = (self.chunk / 2).max(CHUNK);
+            self.little = 0;
+        }
         Ok(read)
+    }
+}
+
+impl<R: Arriving> JsonStream<R> {
+    /// Whether the next value, an object, is there already or has arrived, and is then: taking it does not wait.
+    pub(crate) fn has_object(&mut self) -> bool {
+        loop {
+            match self.buffered() {
+                Some(b'{') => match self.look_ahead(b'{') {
+                    Ok(Some(_)) => return true,
+                    Ok(None) => {}
+                    Err(_) => return false,
+                },
+                Some(_) => return false,
+                None => {}
+            }
+            match self.fill(R::read_arrived) {
+                Ok(0) => return false,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+                // Some errors are told once: it is for whoever waits for what comes next.
+                Err(error) => {
+                    self.failure = Some(error);
+                    return false;
+                }
+            }
+        }
     }
 }
 
@@ -190,6 +238,20 @@ mod tests {
             buf[..length].copy_from_slice(&self.0[..length]);
             self.0 = &self.0[length..];
             Ok(length)
+        }
+    }
+
+    /// Nothing has arrived but what was waited for.
+    impl Arriving for Pieces<'_> {
+        fn read_arrived(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
+    }
+
+    /// All of it has arrived.
+    impl Arriving for &[u8] {
+        fn read_arrived(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+            self.read(buf)
         }
     }
 
@@ -284,6 +346,50 @@ mod tests {
             assert_eq!(stream.take_value().unwrap().bytes(), expected);
         }
         assert_eq!(stream.peek().unwrap(), None);
+    }
+
+    #[test]
+    fn room_is_given_back_when_little_comes_for_long() {
+        let value = format!("{{\"a\":\"{}\"}}", "x".repeat(1_000));
+        let (much, little) = (value.repeat(1_000), value.repeat(100));
+        let reader = much.as_bytes().chain(Pieces(little.as_bytes(), value.len()));
+        let mut stream = JsonStream::new(reader);
+        for _ in 0..1_000 {
+            stream.take_value().unwrap();
+        }
+        assert_eq!(stream.chunk, MAX_CHUNK);
+        for _ in 0..100 {
+            assert_eq!(stream.take_value().unwrap().bytes(), value.as_bytes());
+        }
+        assert!(stream.buffer.len() <= CHUNK, "{}", stream.buffer.len());
+        assert_eq!(stream.peek().unwrap(), None);
+    }
+
+    #[test]
+    fn an_object_that_has_arrived_is_there_and_a_failure_is_for_whoever_asks_for_more() {
+        /// Gives what each step says: some text, or an error.
+        struct Steps(std::vec::IntoIter<Result<&'static str, io::ErrorKind>>);
+        impl Read for Steps {
+            fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+                (&mut self.0.next().unwrap_or(Ok(""))?.as_bytes()).read(buf)
+            }
+        }
+        impl Arriving for Steps {
+            fn read_arrived(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+                self.read(buf)
+            }
+        }
+        let nothing = Err(io::ErrorKind::WouldBlock);
+        let broken = Err(io::ErrorKind::ConnectionReset);
+        let steps = vec![Ok("{}"), Ok("{\"a\""), Ok(":1}{"), nothing, Ok("}"), broken, Ok("{}")];
+        let mut stream = JsonStream::new(Steps(steps.into_iter()));
+        assert_eq!(stream.take_value().unwrap().bytes(), b"{}");
+        assert!(stream.has_object(), "in two pieces");
+        assert_eq!(stream.take_value().unwrap().bytes(), b"{\"a\":1}");
+        assert!(!stream.has_object(), "only its beginning has arrived");
+        assert_eq!(stream.take_value().unwrap().bytes(), b"{}");
+        assert!(!stream.has_object());
+        assert_eq!(stream.peek().unwrap_err().kind(), io::ErrorKind::ConnectionReset);
     }
 
     #[test]

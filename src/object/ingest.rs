@@ -58,8 +58,8 @@ enum Unusable {
 
 fn keep(origin: &Origin, json: Value<'_>) -> Result<Kept, Unusable> {
     let layout = Layout::find(json, &origin.shape.cuts).ok_or(Unusable::Because(NOT_AN_OBJECT))?;
-    let metadata = layout.metadata.ok_or(Unusable::Because("it has no metadata"))?;
-    let mut meta = Meta::find(metadata).map_err(Unusable::Meta)?;
+    let meta = layout.meta.clone().ok_or(Unusable::Because("it has no metadata"))?;
+    let mut meta = meta.map_err(Unusable::Meta)?;
 
     let mut patterns = origin.patterns.lock();
     let mut scratch = mem::take(&mut patterns.scratch);
@@ -115,29 +115,104 @@ pub(super) fn found_in(json: &[u8]) -> Found {
 }
 
 /// Where the parts of an object are that ingest cares about.
-struct Layout<'a> {
+struct Layout {
     /// After the opening brace.
     start: usize,
     /// After the closing brace.
     end: usize,
     has_api_version: bool,
     has_kind: bool,
-    metadata: Option<Value<'a>>,
+    /// Of the last metadata, should there be several.
+    meta: Option<Result<Meta, MetaError>>,
     cuts: Cuts,
 }
 
-impl<'a> Layout<'a> {
-    fn find(json: Value<'a>, cut: &Cut) -> Option<Self> {
+/// Whose members are gone through.
+#[derive(Clone, Copy)]
+enum Whose {
+    Object,
+    Metadata,
+    Part,
+}
+
+impl Layout {
+    fn find(json: Value<'_>, cut: &Cut) -> Option<Self> {
         let Range { start, end } = json.range();
-        let (mut has_api_version, mut has_kind, mut metadata) = (false, false, None);
-        let mut cuts = Cuts::new();
-        cut_members(json, cut, &mut cuts, |member| match &*member.key {
-            "apiVersion" => has_api_version = true,
-            "kind" => has_kind = true,
-            "metadata" => metadata = Some(json.part(member.value.clone(), member.number)),
-            _ => {}
-        })?;
-        Some(Self { start: start + 1, end, has_api_version, has_kind, metadata, cuts })
+        let (has_api_version, has_kind, cuts) = (false, false, Cuts::new());
+        let mut layout =
+            Self { start: start + 1, end, has_api_version, has_kind, meta: None, cuts };
+        layout.cut_members(json, cut, Whose::Object)?;
+        Some(layout)
+    }
+
+    /// Finds what to cut out of an object, each part with one comma; and on the way what there is to know of it.
+    fn cut_members(&mut self, json: Value<'_>, cut: &Cut, whose: Whose) -> Option<()> {
+        let (mut kept, mut last_end, mut open_cut) = (false, 0, None);
+        for member in json.members().ok()? {
+            let member = member.ok()?;
+            if let Some(start) = open_cut.take() {
+                self.cuts.push(start..member.whole.start);
+            }
+            let part = cut.part(&member.key);
+            if let Some(Cut { whole: true, .. }) = part {
+                // With the comma before it, or the one after if nothing is kept before it.
+                if kept {
+                    self.cuts.push(last_end..member.whole.end);
+                } else {
+                    open_cut = Some(member.whole.start);
+                }
+            } else {
+                kept = true;
+            }
+            last_end = member.whole.end;
+            let value = json.part(member.value.clone(), member.number);
+            match (whose, &*member.key) {
+                (Whose::Object, "apiVersion") => self.has_api_version = true,
+                (Whose::Object, "kind") => self.has_kind = true,
+                (Whose::Object, "metadata") => {
+                    self.cut_metadata(value, part.unwrap_or(&Cut::NOTHING))?;
+                    continue;
+                }
+                (Whose::Metadata, _) => self.see_in_metadata(&member, value),
+                _ => {}
+            }
+            if let Some(part @ Cut { whole: false, .. }) = part {
+                self.cut_value(value, part)?;
+            }
+        }
+        if let Some(start) = open_cut {
+            self.cuts.push(start..last_end);
+        }
+        Some(())
+    }
+
+    /// The same for any value; one that is not what a path expects has nothing to cut.
+    fn cut_value(&mut self, json: Value<'_>, cut: &Cut) -> Option<()> {
+        match (json.bytes().first(), cut.part(EACH)) {
+            (Some(b'{'), _) => self.cut_members(json, cut, Whose::Part),
+            (Some(b'['), Some(each)) => {
+                json.containers_within().try_for_each(|element| self.cut_value(element, each))
+            }
+            _ => Some(()),
+        }
+    }
+
+    fn cut_metadata(&mut self, json: Value<'_>, cut: &Cut) -> Option<()> {
+        if json.bytes().first() != Some(&b'{') {
+            self.meta = Some(Err(MetaError::Malformed));
+            return Some(());
+        }
+        self.meta = Some(Ok(Meta::default()));
+        self.cut_members(json, cut, Whose::Metadata)
+    }
+
+    /// The first of it that is not what it should be is the reason that counts.
+    fn see_in_metadata(&mut self, member: &Member<'_>, value: Value<'_>) {
+        if let Some(Ok(meta)) = &mut self.meta
+            && let Err(error) = meta.see(member, value)
+        {
+            self.meta = Some(Err(error));
+        }
     }
 
     /// Writes what is kept of the text, with what it lacks of its type in front.
@@ -171,55 +246,6 @@ impl<'a> Layout<'a> {
         };
         let is_cut = part.is_empty() || self.cuts.iter().any(|cut| cut.contains(&part.start));
         if is_cut { None } else { Some(kept(part.start)?..kept(part.end)?) }
-    }
-}
-
-/// Finds what to cut out of an object, each part with one comma.
-fn cut_members(
-    json: Value<'_>,
-    cut: &Cut,
-    cuts: &mut Cuts,
-    mut see: impl FnMut(&Member<'_>),
-) -> Option<()> {
-    let (mut kept, mut last_end, mut open_cut) = (false, 0, None);
-    for member in json.members().ok()? {
-        let member = member.ok()?;
-        see(&member);
-        if let Some(start) = open_cut.take() {
-            cuts.push(start..member.whole.start);
-        }
-        match cut.part(&member.key) {
-            Some(part) if part.whole => {
-                // With the comma before it, or the one after if nothing is kept before it.
-                if kept {
-                    cuts.push(last_end..member.whole.end);
-                } else {
-                    open_cut = Some(member.whole.start);
-                }
-            }
-            part => {
-                kept = true;
-                if let Some(part) = part {
-                    cut_value(json.part(member.value, member.number), part, cuts)?;
-                }
-            }
-        }
-        last_end = member.whole.end;
-    }
-    if let Some(start) = open_cut {
-        cuts.push(start..last_end);
-    }
-    Some(())
-}
-
-/// The same for any value; one that is not what a path expects has nothing to cut.
-fn cut_value(json: Value<'_>, cut: &Cut, cuts: &mut Cuts) -> Option<()> {
-    match (json.bytes().first(), cut.part(EACH)) {
-        (Some(b'{'), _) => cut_members(json, cut, cuts, |_| {}),
-        (Some(b'['), Some(each)) => {
-            json.containers_within().try_for_each(|element| cut_value(element, each, cuts))
-        }
-        _ => Some(()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt, ops::Range};
 
 use crate::json::{
     outline::Value,
-    scan::{Malformed, Members, unescape_str},
+    scan::{Member, Members, unescape_str},
 };
 
 /// Where the parts of the metadata are in the text of an object.
@@ -75,40 +75,23 @@ pub(super) enum MetaError {
     Escaped,
 }
 
-impl From<Malformed> for MetaError {
-    fn from(_: Malformed) -> Self {
-        Self::Malformed
-    }
-}
-
 impl Meta {
-    /// Reads metadata, the object that is given; of duplicate members the last counts. The spans are of
-    /// the text that it is in.
-    pub(super) fn find(metadata: Value<'_>) -> Result<Self, MetaError> {
-        let mut meta = Self::default();
-        for member in metadata.members()? {
-            let member = member?;
-            let value = &metadata.text[member.value.clone()];
-            match &*member.key {
-                "name" => meta.name = string(value, member.value.start)?,
-                "namespace" => meta.namespace = string(value, member.value.start)?,
-                "uid" => meta.uid = string(value, member.value.start)?,
-                "resourceVersion" => meta.resource_version = string(value, member.value.start)?,
-                "creationTimestamp" => {
-                    meta.creation_timestamp = string(value, member.value.start)?;
-                }
-                "deletionTimestamp" => {
-                    meta.deletion_timestamp = string(value, member.value.start)?;
-                }
-                "labels" => meta.labels = container(value, b'{', member.value)?,
-                "annotations" => meta.annotations = container(value, b'{', member.value)?,
-                "ownerReferences" => {
-                    meta.owner_references = container(value, b'[', member.value)?;
-                }
-                _ => {}
-            }
+    /// Reads one member of metadata; of duplicates the last counts. Spans are of the text that it is in.
+    pub(super) fn see(&mut self, member: &Member<'_>, value: Value<'_>) -> Result<(), MetaError> {
+        let (text, range) = (value.bytes(), value.range());
+        match &*member.key {
+            "name" => self.name = string(text, range.start)?,
+            "namespace" => self.namespace = string(text, range.start)?,
+            "uid" => self.uid = string(text, range.start)?,
+            "resourceVersion" => self.resource_version = string(text, range.start)?,
+            "creationTimestamp" => self.creation_timestamp = string(text, range.start)?,
+            "deletionTimestamp" => self.deletion_timestamp = string(text, range.start)?,
+            "labels" => self.labels = container(text, b'{', range)?,
+            "annotations" => self.annotations = container(text, b'{', range)?,
+            "ownerReferences" => self.owner_references = container(text, b'[', range)?,
+            _ => {}
         }
-        Ok(meta)
+        Ok(())
     }
 
     pub(super) fn spans(&mut self) -> [&mut Span; 9] {

@@ -69,6 +69,8 @@ impl Shape {
 }
 
 impl Cut {
+    pub(super) const NOTHING: Self = Self { name: String::new(), whole: false, parts: Vec::new() };
+
     fn add(&mut self, path: &[&str]) {
         let Some((name, rest)) = path.split_first() else {
             self.whole = true;

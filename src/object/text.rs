@@ -280,7 +280,15 @@ fn without_nul(text: &str) -> &str {
 fn same_length(one: &[u8], other: &[u8]) -> usize {
     let (chunks, _) = one.as_chunks::<32>();
     let (others, _) = other.as_chunks::<32>();
-    let same = 32 * chunks.iter().zip(others).take_while(|(one, other)| one == other).count();
+    let mut same = 32 * chunks.iter().zip(others).take_while(|(one, other)| one == other).count();
+    // The difference is near: by the word, and which byte of it without looking for that.
+    while let (Some(word), Some(other)) = (one[same..].first_chunk(), other[same..].first_chunk()) {
+        let differ = u64::from_le_bytes(*word) ^ u64::from_le_bytes(*other);
+        if differ != 0 {
+            return same + differ.trailing_zeros() as usize / 8;
+        }
+        same += 8;
+    }
     let rest = one[same..].iter().zip(&other[same..]);
     same + rest.take_while(|(one, other)| one == other).count()
 }

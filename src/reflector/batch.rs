@@ -22,7 +22,7 @@ impl<'a, T: 'static> Batch<'a, T> {
     /// An event of a watch is about to be told.
     pub(super) fn before_event<K>(&mut self, watch: &mut Watch<K>) {
         self.in_a_row = (self.in_a_row + 1) % MOST;
-        self.set(watch.has_next() && self.in_a_row != 0);
+        self.set(self.in_a_row != 0 && watch.has_next());
     }
 
     fn set(&mut self, more: bool) {

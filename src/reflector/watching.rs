@@ -115,12 +115,13 @@ impl<K: 'static> Reflector<K> {
             // A stop goes before what is left to be read.
             stop.check()?;
             batch.before_event(&mut watch);
+            let now = Instant::now();
             let event = match event {
                 Ok(event) => event,
                 Err(error) => {
                     if let Some(unusable) = of_one_object(&error) {
                         // What comes after it can be had without it.
-                        self.seen(unusable.resource_version().filter(|_| trusted));
+                        self.seen(now, unusable.resource_version().filter(|_| trusted));
                         self.pass_over(&error);
                         events += 1;
                         continue;
@@ -142,9 +143,8 @@ impl<K: 'static> Reflector<K> {
                 return Ok(Ended { next, session: session(events), error: Some(error) });
             }
             trusted |= !matches!(event, WatchEvent::Added(_));
-            self.apply(event, trusted);
+            self.apply(event, trusted, now);
             events += 1;
-            let now = Instant::now();
             if now.duration_since(age.started) > age.most {
                 log::debug!("reflector {}: the server does not end the watch", self.options.name);
                 break;
@@ -155,14 +155,14 @@ impl<K: 'static> Reflector<K> {
         Ok(Ended { next: next::after_close(session), session, error: None })
     }
 
-    fn apply(&self, event: WatchEvent<K>, trusted: bool) {
+    fn apply(&self, event: WatchEvent<K>, trusted: bool, now: Instant) {
         let (object, applied) = match event {
             WatchEvent::Added(object) => (object.clone(), self.target.add(object)),
             WatchEvent::Modified(object) => (object.clone(), self.target.update(object)),
             WatchEvent::Deleted(object) => (object.clone(), self.target.delete(object)),
             WatchEvent::Bookmark(bookmark) => {
                 self.target.bookmark(&bookmark.resource_version);
-                return self.seen(Some(&*bookmark.resource_version).filter(|_| trusted));
+                return self.seen(now, Some(&*bookmark.resource_version).filter(|_| trusted));
             }
             WatchEvent::Error(_) => return,
         };
@@ -170,12 +170,12 @@ impl<K: 'static> Reflector<K> {
             self.pass_over(&error);
         }
         // A watch from no version misses what was deleted meanwhile.
-        self.seen(Some(object.resource_version()).filter(|_| trusted));
+        self.seen(now, Some(object.resource_version()).filter(|_| trusted));
     }
 
     /// Something arrived, after which a watch would go on from this version.
-    fn seen(&self, version: Option<&str>) {
-        self.progress.event(Instant::now(), version.filter(|version| !version.is_empty()));
+    fn seen(&self, now: Instant, version: Option<&str>) {
+        self.progress.event(now, version.filter(|version| !version.is_empty()));
     }
 
     pub(super) fn watch_options(&self, version: &str, quiet: bool) -> ListOptions {

@@ -1,7 +1,8 @@
 //! Events that arrive together are told before anything of the user's is waited for.
 
-use std::{sync::mpsc, time::Duration};
+use std::{io::Write, sync::mpsc, time::Duration};
 
+use flate2::{Compression, write::GzEncoder};
 use kinformer::{
     DynamicObject, Error, ListWatch, Object, SharedInformer, SharedInformerBuilder, cache::Indexers,
 };
@@ -37,6 +38,53 @@ fn run(
         .unwrap();
     informer.start().unwrap();
     informer
+}
+
+/// An answer that has come to an end in the middle of an event, after many, and goes on when the gate is open.
+fn half_way(compressed: bool, events: usize, gate: &Gate) -> Reply {
+    let filler = "x".repeat(1000);
+    let event = |n: usize| {
+        format!(
+            r#"{{"type":"ADDED","object":{{"metadata":{{"name":"{n}","resourceVersion":"{}"}},"data":"{filler}"}}}}"#,
+            n + 2
+        )
+    };
+    let last = event(events);
+    let (half, rest) = last.split_at(last.len() / 2);
+    let first: String = (0..events).map(event).chain([half.to_owned()]).collect();
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+    if !compressed {
+        return Reply::raw(format!("{head}\r\n{first}")).wait(gate).bytes(rest);
+    }
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(first.as_bytes()).unwrap();
+    encoder.flush().unwrap();
+    let first = std::mem::take(encoder.get_mut());
+    encoder.write_all(rest.as_bytes()).unwrap();
+    let head = format!("{head}Content-Encoding: gzip\r\n\r\n");
+    Reply::raw(head).bytes(first).wait(gate).bytes(encoder.finish().unwrap())
+}
+
+#[test]
+fn an_event_that_comes_half_way_does_not_hold_up_what_came_before() {
+    const EVENTS: usize = 2000;
+    for compressed in [false, true] {
+        let gate = Gate::default();
+        let rest = gate.clone();
+        let server = Server::start(move |request| match request.query().contains("watch=true") {
+            true => half_way(compressed, EVENTS, &rest).wait(&Gate::default()),
+            false => Reply::json(200, EMPTY),
+        });
+        let (tell, told) = mpsc::channel();
+        let informer = run(builder(&server), tell);
+        let next = || told.recv_timeout(LIMIT).unwrap();
+        for n in 0..EVENTS {
+            assert_eq!(next(), n.to_string(), "compressed: {compressed}");
+        }
+        gate.open();
+        assert_eq!(next(), EVENTS.to_string(), "compressed: {compressed}");
+        assert_eq!(informer.status().all_failures, 0);
+    }
 }
 
 #[test]

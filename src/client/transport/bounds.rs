@@ -13,7 +13,7 @@ pub(crate) struct Bounds {
     pub(crate) stop: StopToken,
     /// When the call as a whole must have ended; `None` for streams, which last as long as they last.
     pub(crate) deadline: Option<Instant>,
-    /// How long the other side may be silent while it is its turn.
+    /// How long the other side may be silent while it is its turn: not at all, and nobody waits for it.
     pub(crate) silence: Option<Duration>,
 }
 

@@ -6,7 +6,7 @@ use super::Buffers;
 const LEAST: usize = 16 * 1024;
 /// How much if there is always more: what arrives together is told together. Not more than whoever reads the body
 /// takes at a time, or what is left of it would look as if nothing else had come.
-const MOST: usize = 64 * 1024;
+const MOST: usize = 128 * 1024;
 /// After how many reads in a row that bring little some of the room is given back: fewer may be chance.
 const LITTLE: u32 = 8;
 /// What the body of a request is read into, a piece at a time.
@@ -128,10 +128,10 @@ mod tests {
             buffers.input_consume(buffers.input().len());
             room / 1024
         };
-        assert_eq!([(); 5].map(|()| rooms(usize::MAX)), [16, 32, 64, 64, 64]);
-        assert_eq!([(); 3].map(|()| rooms(20_000)), [64; 3], "not much less");
+        assert_eq!([(); 5].map(|()| rooms(usize::MAX)), [16, 32, 64, 128, 128]);
+        assert_eq!([(); 3].map(|()| rooms(20_000)), [128; 3], "not much less");
         let mut after_little = || (0..LITTLE).map(|_| rooms(100)).min();
-        assert_eq!([(); 5].map(|()| after_little()), [64, 32, 16, 16, 16].map(Some));
+        assert_eq!([(); 5].map(|()| after_little()), [128, 64, 32, 16, 16].map(Some));
     }
 
     #[test]

@@ -36,6 +36,7 @@ use self::{buffers::ElasticBuffers, dial::Dialer, files::Files, stream::Stream};
 use crate::{
     config::{Config, Identity, Secret, Trust},
     error::{ConfigError, Error, Phase, Result, TransportError},
+    json::stream::Arriving,
 };
 
 /// Where a read brings this much, there may be more.
@@ -266,6 +267,25 @@ impl Read for Body {
     }
 }
 
+impl Arriving for Body {
+    /// To ask costs as much as to read a little, so it is asked only where the last read may have left something.
+    fn read_arrived(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.caught_up {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let bounds = Bounds { silence: Some(Duration::ZERO), ..self.call.bounds.clone() };
+        let call = Call::with(bounds, 0, None);
+        call.progress.lock().phase = Phase::Body;
+        let read = call.run(|| self.reader.read(buf));
+        self.caught_up = !matches!(read, Ok(read) if read == buf.len() || read >= MUCH);
+        read.map_err(|error| match ureq::Error::from(error) {
+            // Of a compressed body, that nothing has arrived is wrapped up as this.
+            ureq::Error::Decompress(_, error) if error.kind() == io::ErrorKind::WouldBlock => error,
+            other => other.into_io(),
+        })
+    }
+}
+
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Body").finish_non_exhaustive()
@@ -486,6 +506,10 @@ impl Wire for Connection {
         call.expect_response();
         let read = self.stream.read(self.buffers.input_append_buf(), &call.bounds);
         let read = match (read, self.hung_up.take()) {
+            (Err(error), hung_up) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.hung_up = hung_up;
+                return Err(error.into());
+            }
             (Ok(read), hung_up) if read > 0 => {
                 self.hung_up = hung_up;
                 read

@@ -90,8 +90,15 @@ impl Socket {
         Ok(Self { shared, read_timeout: None, write_timeout: None })
     }
 
+    /// Reads what there is, or waits for some; without any time to wait, [`io::ErrorKind::WouldBlock`] says that there is
+    /// nothing.
     pub(super) fn read(&mut self, buf: &mut [u8], bounds: &Bounds) -> io::Result<usize> {
-        let timeout = in_steps(bounds.timeout(Instant::now())?);
+        let timeout = bounds.timeout(Instant::now())?;
+        if timeout == Some(Duration::ZERO) {
+            bounds.stop.check().map_err(io::Error::other)?;
+            return self.without_waiting(|socket| retry_on_signal(|| socket.read(buf)));
+        }
+        let timeout = in_steps(timeout);
         if timeout != self.read_timeout {
             self.shared.0.set_read_timeout(timeout)?;
             self.read_timeout = timeout;
