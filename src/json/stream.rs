@@ -169,7 +169,9 @@ impl<R: Read> JsonStream<R> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
             // Neither a large object now and then nor a lot for once must hold its space for ever.
-            if self.buffer.len() > self.chunk {
+            if self.little >= LITTLE || self.buffer.len() > MAX_CHUNK {
+                self.little = 0;
+                self.chunk = (self.chunk / 2).max(CHUNK);
                 self.buffer.truncate(self.chunk);
                 self.buffer.shrink_to_fit();
             }
@@ -189,11 +191,7 @@ impl<R: Read> JsonStream<R> {
         if read == room {
             self.chunk = (2 * self.chunk).min(MAX_CHUNK);
         }
-        self.little = if read < self.chunk / 8 { self.little + 1 } else { 0 };
-        if self.little == LITTLE {
-            self.chunk = (self.chunk / 2).max(CHUNK);
-            self.little = 0;
-        }
+        self.little = if read < self.chunk / 8 { self.little.saturating_add(1) } else { 0 };
         Ok(read)
     }
 }
@@ -346,6 +344,22 @@ mod tests {
             assert_eq!(stream.take_value().unwrap().bytes(), expected);
         }
         assert_eq!(stream.peek().unwrap(), None);
+    }
+
+    #[test]
+    fn room_stays_while_a_large_value_comes_in_small_pieces() {
+        let text = format!("{{\"a\":\"{}\"}}{{}}", "x".repeat(1_000_000));
+        let mut stream = JsonStream::new(Pieces(text.as_bytes(), 100));
+        let (mut room, mut moves) = (0, 0);
+        while stream.look_ahead(b'{').unwrap().is_none() {
+            assert!(stream.fill(Read::read).unwrap() > 0);
+            moves += usize::from(std::mem::replace(&mut room, stream.buffer.len()) != room);
+        }
+        assert!(moves < 20, "{moves}");
+        stream.take_value().unwrap();
+        stream.take_value().unwrap();
+        assert_eq!(stream.peek().unwrap(), None);
+        assert_eq!(stream.buffer.len(), CHUNK);
     }
 
     #[test]
