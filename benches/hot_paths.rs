@@ -21,11 +21,12 @@ type Work = Box<dyn FnOnce()>;
 type Prepare = fn(&[u8]) -> Work;
 
 /// Each path with its name and what prepares it.
-const PATHS: [(&str, Prepare); 9] = [
+const PATHS: [(&str, Prepare); 10] = [
     ("ingest", ingest),
     ("ingest_pruned", ingest_pruned),
     ("json", json),
     ("decode_lean", decode_lean),
+    ("decode_full", decode_full),
     ("queue_add_pop", queue_add_pop),
     ("queue_replace_pop", queue_replace_pop),
     ("store_update", store_update),
@@ -109,6 +110,16 @@ fn decode_lean(body: &[u8]) -> Work {
     Box::new(move || {
         for pod in &pods {
             black_box(pod.get().expect("a pod").spec.node_name.as_deref());
+        }
+    })
+}
+
+/// From objects to the type that has all fields.
+fn decode_full(body: &[u8]) -> Work {
+    let pods = pods(body);
+    Box::new(move || {
+        for pod in &pods {
+            black_box(pod.decode().expect("a pod"));
         }
     })
 }
