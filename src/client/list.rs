@@ -186,8 +186,7 @@ fn metadata(envelope: &[u8], origin: &Origin) -> Result<ListMeta> {
         IgnoredAny::deserialize(value).map(|_| true)
     }
     let what = || format!("a list of {}", origin.resource);
-    let found: Envelope =
-        decode_bytes(envelope).map_err(|error| Error::decode(what(), error))?;
+    let found: Envelope = decode_bytes(envelope).map_err(|error| Error::decode(what(), error))?;
     if found.kind == "Status" {
         let status: Status =
             decode_bytes(envelope).map_err(|error| Error::decode(what(), error))?;

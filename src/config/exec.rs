@@ -157,8 +157,9 @@ impl ExecPlugin {
 
     /// Reads what the plugin printed, which must not become part of any error.
     fn parse(&self, output: &[u8]) -> Result<ExecCredential> {
-        let output = String::from_utf8_lossy(output);
-        let answer: Value = serde_json::from_str(&output).map_err(|error| {
+        let output = str::from_utf8(output)
+            .map_err(|_| self.failure("printed no JSON object: it is not UTF-8"))?;
+        let answer: Value = serde_json::from_str(output).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             self.failure(format!("printed no JSON object: line {line}, column {column}"))
         })?;

@@ -1,6 +1,6 @@
 //! Decoding with serde, which steps over what the type does not want without looking at it.
 
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde_json::Error;
 
 use super::{reader::Reader, skips::Skips};
@@ -16,9 +16,10 @@ pub(crate) fn decode<K: DeserializeOwned>(text: &str, skips: &Skips) -> Result<K
     }
 }
 
-/// Decodes a text of which nothing is known.
+/// Decodes a text of which nothing is known, not even that all of it is JSON.
 pub(crate) fn decode_bytes<K: DeserializeOwned>(text: &[u8]) -> Result<K, Error> {
     let text = str::from_utf8(text).map_err(|_| Error::custom("it is not UTF-8"))?;
+    serde_json::from_str::<IgnoredAny>(text)?;
     decode(text, &Skips::default())
 }
 

@@ -238,9 +238,7 @@ impl<'a> Reader<'a> {
             b't' | b'f' => {
                 self.boolean().map(|is| Error::invalid_type(Unexpected::Bool(is), expected))
             }
-            b'"' => {
-                self.string().map(|text| Error::invalid_type(Unexpected::Str(&text), expected))
-            }
+            b'"' => self.string().map(|text| Error::invalid_type(Unexpected::Str(&text), expected)),
             b'[' => Ok(Error::invalid_type(Unexpected::Seq, expected)),
             b'{' => Ok(Error::invalid_type(Unexpected::Map, expected)),
             b'-' | b'0'..=b'9' => self.number().map(|number| {
@@ -305,8 +303,7 @@ fn find_special(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk) {
         let word = u64::from_le_bytes(*bytes);
-        let found =
-            less(word ^ QUOTES, ONES) | less(word ^ BACKSLASHES, ONES) | less(word, SPACES);
+        let found = less(word ^ QUOTES, ONES) | less(word ^ BACKSLASHES, ONES) | less(word, SPACES);
         if found != 0 {
             return Some(at + found.trailing_zeros() as usize / 8);
         }
@@ -775,6 +772,10 @@ mod tests {
             assert!(both::<Vec<Value>>(text)[0].is_err(), "{text}");
             assert!(both::<String>(text)[0].is_err(), "{text}");
         }
-        same::<All>(&[r#"{"text":"a","number":01}"#, r#"{"text":"a"}}"#, r#"{"text":"a","is":tru}"#]);
+        same::<All>(&[
+            r#"{"text":"a","number":01}"#,
+            r#"{"text":"a"}}"#,
+            r#"{"text":"a","is":tru}"#,
+        ]);
     }
 }
