@@ -205,14 +205,13 @@ def median(name, contender):
     return statistics.median(figures[name, contender])
 
 
-def main():
+def main(sizes):
     contenders = [("kinformer", "sync", "kinformer"), ("kinformer", "plain", "kinformer plain lists"),
                   ("kinformer", "typed", "kinformer typed"),
                   ("kinformer", "keep", "kinformer keep"), ("client-go", "sync", "client-go"),
                   ("kube-rs", "sync", "kube-rs"), ("kube-rs", "streaming", "kube-rs streaming"),
                   ("kinformer", "handlers10", "kinformer 10"), ("client-go", "handlers10", "client-go 10")]
     load("map", "startup")
-    sizes = [0, pods // 2, pods] if quick else [0, pods // 10, pods, pods * 5]
     grow(0, 0)
     grow(0, sizes[1])
     grow(*sizes[1:3])
@@ -242,7 +241,6 @@ def main():
         serving.wait()
     if not quick:
         grow(*sizes[2:])
-    report(sizes)
 
 
 def report(sizes):
@@ -259,37 +257,50 @@ def report(sizes):
     def spread(figure):
         """Cost for each object at the size where it is most, by that where it is least."""
         nothing = median(f"{figure}_0", ours)
-        each = [(median(f"{figure}_{size}", ours) - nothing) / size for size in sizes[1:]]
+        measured = [size for size in sizes[1:] if (f"{figure}_{size}", ours) in figures]
+        each = [(median(f"{figure}_{size}", ours) - nothing) / size for size in measured]
         return max(each) / min(each)
 
-    kube = min(("kube-rs", "kube-rs streaming"), key=lambda name: median("cpu", name))
-    kube_rss = min(median("rss", "kube-rs"), median("rss", "kube-rs streaming"))
+    def kube(figure):
+        """Of its two ways to list the better one."""
+        return min(median(figure, "kube-rs"), median(figure, "kube-rs streaming"))
+
+    # Each by itself: a run that was ended before its end has some of them.
     most = [
-        ("sync_cpu", go, median("cpu", ours) / median("cpu", go), 0.35),
-        ("sync_cpu_kube", "kube-rs", median("cpu", ours) / median("cpu", kube), 0.25),
-        ("sync_wall", go, median("wall", ours) / median("wall", go), 1.0),
-        ("rss", go, median("rss", ours) / median("rss", go), 0.25),
-        ("rss_kube", "kube-rs", median("rss", ours) / kube_rss, 0.08),
-        ("rss_typed", go, median("rss", "kinformer typed") / median("rss", go), 0.30),
-        ("rss_keep", go, median("rss", "kinformer keep") / median("rss", go), None),
-        ("peak", "-", median("peak", ours) / median("rss", ours), 1.05),
-        ("relist_peak", "-", median("relist_peak", ours), 1.10),
-        ("event_cpu", go, median("event_ms", ours) / median("event_ms", go), 0.25),
-        ("churn_rss", "-", median("churn_rss", ours), 1.10),
-        ("handlers10", go, median("event_ms", "kinformer 10") / median("event_ms", "client-go 10"), 0.25),
-        ("stop60", "-", max(figures["stop60_ms", ours]), 10),
-        ("idle", "-", median("idle_mb", ours), 1),
-        ("scale_cpu", "-", spread("scale_cpu"), 1.15),
-        ("scale_rss", "-", spread("scale_rss"), 1.15),
-        ("startup", go, median("startup_ms", ours) / median("startup_ms", go), 0.5),
-        ("startup", "kube-rs", median("startup_ms", ours) / median("startup_ms", "kube-rs"), 0.5),
+        ("sync_cpu", go, lambda: median("cpu", ours) / median("cpu", go), 0.35),
+        ("sync_cpu_kube", "kube-rs", lambda: median("cpu", ours) / kube("cpu"), 0.25),
+        ("sync_wall", go, lambda: median("wall", ours) / median("wall", go), 1.0),
+        ("rss", go, lambda: median("rss", ours) / median("rss", go), 0.25),
+        ("rss_kube", "kube-rs", lambda: median("rss", ours) / kube("rss"), 0.08),
+        ("rss_typed", go, lambda: median("rss", "kinformer typed") / median("rss", go), 0.30),
+        ("rss_keep", go, lambda: median("rss", "kinformer keep") / median("rss", go), None),
+        ("peak", "-", lambda: median("peak", ours) / median("rss", ours), 1.05),
+        ("relist_peak", "-", lambda: median("relist_peak", ours), 1.10),
+        ("event_cpu", go, lambda: median("event_ms", ours) / median("event_ms", go), 0.25),
+        ("churn_rss", "-", lambda: median("churn_rss", ours), 1.10),
+        ("handlers10", go, lambda: median("event_ms", "kinformer 10") / median("event_ms", "client-go 10"), 0.25),
+        ("stop60", "-", lambda: max(figures["stop60_ms", ours]), 10),
+        ("idle", "-", lambda: median("idle_mb", ours), 1),
+        ("scale_cpu", "-", lambda: spread("scale_cpu"), 1.15),
+        ("scale_rss", "-", lambda: spread("scale_rss"), 1.15),
+        ("startup", go, lambda: median("startup_ms", ours) / median("startup_ms", go), 0.5),
+        ("startup", "kube-rs", lambda: median("startup_ms", ours) / median("startup_ms", "kube-rs"), 0.5),
     ]
-    least = [("replay", peer, replayed(ours) / replayed(peer), 4) for peer in (go, "kube-rs")]
-    for name, peer, value, target in most:
-        verdict = "-" if target is None else "ok" if value <= target else "short"
-        print(f"ratio {name} {peer} {value:.3f} {target or '-'} {verdict}")
-    for name, peer, value, target in least:
-        print(f"ratio {name} {peer} {value:.3f} {target} {'ok' if value >= target else 'short'}")
+    least = [("replay", peer, lambda peer=peer: replayed(ours) / replayed(peer), 4) for peer in (go, "kube-rs")]
+    for figures_of, met in ((most, lambda value, target: value <= target), (least, lambda value, target: value >= target)):
+        for name, peer, ratio, target in figures_of:
+            try:
+                value = ratio()
+            except KeyError:
+                print(f"ratio {name} {peer} - {target or '-'} not measured")
+                continue
+            verdict = "-" if target is None else "ok" if met(value, target) else "short"
+            print(f"ratio {name} {peer} {value:.3f} {target or '-'} {verdict}")
 
 
-main()
+sizes = [0, pods // 2, pods] if quick else [0, pods // 10, pods, pods * 5]
+try:
+    main(sizes)
+except KeyboardInterrupt:
+    print("ended before its end: what there is", file=sys.stderr)
+report(sizes)

@@ -592,7 +592,7 @@ mod tests {
         by_truth: Option<BTreeMap<bool, Option<u8>>>,
         raw: Option<Box<RawValue>>,
         value: Option<Value>,
-        inner: Option<Box<All>>,
+        inner: Option<Box<Self>>,
         #[serde(flatten)]
         rest: BTreeMap<String, Value>,
     }
@@ -620,7 +620,7 @@ mod tests {
         Number(i64),
         Float(f64),
         Text(String),
-        List(Vec<Any>),
+        List(Vec<Self>),
     }
 
     #[derive(Debug, Deserialize)]
@@ -628,7 +628,7 @@ mod tests {
     #[serde(deny_unknown_fields)]
     struct Strict {
         a: u8,
-        b: Option<Vec<Strict>>,
+        b: Option<Vec<Self>>,
     }
 
     #[derive(Debug, Deserialize)]
