@@ -299,6 +299,9 @@ def report(sizes):
 
 
 sizes = [0, pods // 2, pods] if quick else [0, pods // 10, pods, pods * 5]
+# Also where whoever started it had signals ignored, as shells do in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, signal.default_int_handler)
 try:
     main(sizes)
 except KeyboardInterrupt:

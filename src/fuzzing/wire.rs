@@ -132,6 +132,8 @@ pub fn object_meta(data: &[u8]) {
     assert_eq!(format!("{lean:?}"), format!("{expected_lean:?}"));
     let mut found: Value =
         serde_json::from_str(&object.json()).expect("what was JSON before is JSON after");
+    let decoded = object.cast::<Value>().decode().expect("and is read by our reader too");
+    assert_eq!(decoded, found);
     for value in [&mut expected, &mut found] {
         let Some(members) = value.as_object_mut() else { panic!("an object is an object") };
         members.entry("apiVersion").or_insert_with(|| "v1".into());
