@@ -160,6 +160,7 @@ impl<K> Watch<K> {
         self.set_gather(Duration::ZERO);
         if let Source::Stream(stream) = &mut self.source {
             stream.frames.give_back_room();
+            stream.frames.reader_mut().give_back_room();
         }
     }
 

@@ -15,7 +15,7 @@ use crate::{
     error::{Error, Result},
     object::Object,
     reflector::{Activity, Backoff, ListerWatcher, Reflector, ReflectorBuilder, describe},
-    stop::{Interrupt, StopToken},
+    stop::StopToken,
     sync::{
         Mutex,
         thread::{self, JoinHandle},
@@ -208,21 +208,17 @@ impl<K: 'static> Controller<K> {
             let name = format!("r:{}", self.name);
             let reflect = || {
                 let _acting = Role::Engine.begin();
-                // Before the stop it ends only by a panic, and then there is nothing to wait for.
+                // Which wakes this thread's owner, once. Before the stop it ends only by a panic, and then
+                // there is nothing to wait for.
+                let _closing = CloseAtEnd(&self.queue);
                 let _stopping = StopAtEnd(&own);
                 self.feed.run(&own);
             };
             let reflector = thread::spawn_scoped(&name, scope, reflect).map_err(no_thread)?;
             // Also when `process` panics: the scope waits for the reflector.
             let _stopping = StopAtEnd(&own);
-            // Closing the queue wakes this thread; registering fails if the stop is past.
-            let closing = own.on_stop(Arc::new(Close(self.queue.clone())));
-            if closing.is_err() {
-                self.queue.close();
-            }
             self.process_queue(&own);
             own.stop();
-            drop(closing);
             reflector.join().map_err(|panic| std::panic::resume_unwind(panic))
         })
     }
@@ -306,11 +302,11 @@ impl Drop for StopAtEnd<'_> {
     }
 }
 
-/// Closes the queue at the stop.
-struct Close<T>(Arc<DeltaFifo<T>>);
+/// Closes the queue when nothing more will come.
+struct CloseAtEnd<'a, T: Clone + Send + Sync + 'static>(&'a DeltaFifo<T>);
 
-impl<T: Clone + Send + Sync + 'static> Interrupt for Close<T> {
-    fn interrupt(&self) {
+impl<T: Clone + Send + Sync + 'static> Drop for CloseAtEnd<'_, T> {
+    fn drop(&mut self) {
         self.0.close();
     }
 }

@@ -48,6 +48,12 @@ impl ElasticBuffers {
         }
     }
 
+    /// Little will come for some time: what a lot has made room for is not needed.
+    pub(super) fn give_back_room(&mut self) {
+        self.size = LEAST;
+        self.little = 0;
+    }
+
     /// Makes room for at least so much more input.
     fn make_room(&mut self, wanted: usize) {
         if self.start == self.end {
@@ -132,6 +138,18 @@ mod tests {
         assert_eq!([(); 3].map(|()| rooms(20_000)), [128; 3], "not much less");
         let mut after_little = || (0..LITTLE).map(|_| rooms(100)).min();
         assert_eq!([(); 5].map(|()| after_little()), [128, 64, 32, 16, 16].map(Some));
+    }
+
+    #[test]
+    fn room_that_is_given_back_is_gone_with_the_next_read() {
+        let mut buffers = ElasticBuffers::new(1);
+        while read(&mut buffers, usize::MAX) < MOST {
+            buffers.input_consume(buffers.input().len());
+        }
+        buffers.give_back_room();
+        buffers.input_consume(buffers.input().len());
+        assert_eq!(read(&mut buffers, 1), LEAST);
+        assert_eq!(buffers.input.capacity(), LEAST);
     }
 
     #[test]

@@ -105,6 +105,8 @@ pub(crate) struct Body {
     gather: Duration,
     /// The last read took all that there was.
     caught_up: bool,
+    /// Little is expected of the next reads.
+    expects_little: bool,
 }
 
 impl Transport {
@@ -147,7 +149,7 @@ impl Transport {
                     return Ok(HttpResponse {
                         status: head.status.as_u16(),
                         headers: head.headers,
-                        body: Body { reader, call, gather: Duration::ZERO, caught_up: false },
+                        body: Body::new(reader, call),
                     });
                 }
                 Err(error) => call.failure(error),
@@ -224,6 +226,11 @@ impl HttpResponse {
 }
 
 impl Body {
+    fn new(reader: ureq::BodyReader<'static>, call: Arc<Call>) -> Self {
+        // How much the last answer on this connection was says nothing about this one.
+        Self { reader, call, gather: Duration::ZERO, caught_up: false, expects_little: true }
+    }
+
     /// Reads everything, up to `limit` bytes.
     pub(crate) fn read_all(&mut self, limit: u64) -> Result<Vec<u8>> {
         let mut all = Vec::new();
@@ -248,6 +255,11 @@ impl Body {
         self.gather = gather;
     }
 
+    /// Little will come for some time: what a lot has made room for is not needed.
+    pub(crate) fn give_back_room(&mut self) {
+        self.expects_little = true;
+    }
+
     /// What an error from [`read`](Read::read) means.
     pub(crate) fn failure(&self, error: io::Error) -> Error {
         self.call.failure(ureq::Error::from(error))
@@ -256,11 +268,11 @@ impl Body {
 
 impl Read for Body {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let Self { reader, call, gather, caught_up } = self;
+        let Self { reader, call, gather, caught_up, expects_little } = self;
         if *caught_up && !gather.is_zero() && call.bounds.stop.wait_timeout(*gather) {
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
-        call.progress.lock().phase = Phase::Body;
+        call.begin_read(std::mem::take(expects_little));
         let read = call.run(|| reader.read(buf))?;
         *caught_up = read < buf.len() && read < MUCH;
         Ok(read)
@@ -275,7 +287,7 @@ impl Arriving for Body {
         }
         let bounds = Bounds { silence: Some(Duration::ZERO), ..self.call.bounds.clone() };
         let call = Call::with(bounds, 0, None);
-        call.progress.lock().phase = Phase::Body;
+        call.begin_read(false);
         let read = call.run(|| self.reader.read(buf));
         self.caught_up = !matches!(read, Ok(read) if read == buf.len() || read >= MUCH);
         read.map_err(|error| match ureq::Error::from(error) {
@@ -358,6 +370,8 @@ struct Progress {
     dialled: bool,
     /// Until it is sent.
     authorization: Option<Secret>,
+    /// Little will come: the connection is to give its room back.
+    expects_little: bool,
 }
 
 thread_local! {
@@ -372,7 +386,12 @@ impl Call {
     }
 
     fn with(bounds: Bounds, longest_line: usize, authorization: Option<Secret>) -> Arc<Self> {
-        let progress = Progress { phase: Phase::Send, dialled: false, authorization };
+        let progress = Progress {
+            phase: Phase::Send,
+            dialled: false,
+            authorization,
+            expects_little: false,
+        };
         Arc::new(Self { bounds, longest_line, progress: Mutex::new(progress) })
     }
 
@@ -391,6 +410,12 @@ impl Call {
     fn current() -> io::Result<Arc<Self>> {
         let current = CURRENT.with(|current| current.borrow().clone());
         current.ok_or_else(|| io::Error::other("no call is being made"))
+    }
+
+    fn begin_read(&self, expects_little: bool) {
+        let mut progress = self.progress.lock();
+        progress.phase = Phase::Body;
+        progress.expects_little |= expects_little;
     }
 
     fn expect_response(&self) {
@@ -504,6 +529,10 @@ impl Wire for Connection {
     fn await_input(&mut self, _: NextTimeout) -> Result<bool, ureq::Error> {
         let call = Call::current()?;
         call.expect_response();
+        if std::mem::take(&mut call.progress.lock().expects_little) {
+            self.buffers.give_back_room();
+            self.stream.give_back_room();
+        }
         let read = self.stream.read(self.buffers.input_append_buf(), &call.bounds);
         let read = match (read, self.hung_up.take()) {
             (Err(error), hung_up) if error.kind() == io::ErrorKind::WouldBlock => {

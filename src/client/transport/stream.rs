@@ -45,6 +45,12 @@ impl Received {
         self.start == self.end
     }
 
+    /// Keeps what nobody has taken, and no more room than that.
+    fn give_back_room(&mut self) {
+        self.bytes = self.bytes[self.start..self.end].to_vec();
+        (self.start, self.end) = (0, self.bytes.len());
+    }
+
     /// Takes in more, of which there must be none left.
     fn fill(&mut self, read: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
         if self.end == self.bytes.len() {
@@ -100,6 +106,14 @@ impl Stream {
 
     pub(super) fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
+    }
+
+    /// Little will come for some time: what a lot has made room for is not needed.
+    pub(super) fn give_back_room(&mut self) {
+        if let Self::Tls(tls) = self {
+            tls.received.give_back_room();
+            tls.lower.give_back_room();
+        }
     }
 
     /// Reads what there is, or waits for some; 0 is the end.
@@ -304,6 +318,27 @@ mod tests {
             self.reads += 1;
             Ok(1)
         }
+    }
+
+    #[test]
+    fn room_for_much_is_given_back_and_what_nobody_has_taken_is_not() {
+        let mut received = Received::default();
+        let mut fill = |received: &mut Received| {
+            received.fill(|buf| {
+                buf.fill(7);
+                Ok(buf.len())
+            })
+        };
+        while fill(&mut received).unwrap() < MAX_RECEIVED {
+            received.start = received.end;
+        }
+        received.start = received.end - 3;
+        received.give_back_room();
+        assert_eq!(received.bytes.capacity(), 3);
+        let mut left = Vec::new();
+        received.read_to_end(&mut left).unwrap();
+        assert_eq!(left, [7; 3]);
+        assert_eq!(fill(&mut received).unwrap(), RECEIVED);
     }
 
     #[test]
