@@ -205,9 +205,12 @@ impl<K: 'static> SharedInformerBuilder<K> {
 
     /// Whether to ask for lists as streams, if the source can. Defaults to yes.
     ///
-    /// A streamed list is never older than what the server knows when it is asked. A plain one took kube-apiserver
-    /// 1.36 about 0.6 of the time to write as JSON; the first may be a little behind, as the server's cache is, and
-    /// the watch after it catches up.
+    /// A streamed list is never older than what the server knows when it is asked. The first plain one may be a
+    /// little behind, as the server's cache is, and the watch after it catches up.
+    ///
+    /// A plain list is cheaper as JSON: for 20,000 pods kube-apiserver 1.36 took 2.3 s of its CPU, compressing them
+    /// included, and 4 to 5 s for a stream, of which it encodes every object twice; its memory grew alike. A server
+    /// before 1.33 makes all of a plain list in memory before it sends any of it.
     pub fn streamed_lists(mut self, wanted: bool) -> Self {
         self.streamed_lists = wanted;
         self

@@ -386,12 +386,8 @@ impl Call {
     }
 
     fn with(bounds: Bounds, longest_line: usize, authorization: Option<Secret>) -> Arc<Self> {
-        let progress = Progress {
-            phase: Phase::Send,
-            dialled: false,
-            authorization,
-            expects_little: false,
-        };
+        let progress =
+            Progress { phase: Phase::Send, dialled: false, authorization, expects_little: false };
         Arc::new(Self { bounds, longest_line, progress: Mutex::new(progress) })
     }
 

@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn room_for_much_is_given_back_and_what_nobody_has_taken_is_not() {
         let mut received = Received::default();
-        let mut fill = |received: &mut Received| {
+        let fill = |received: &mut Received| {
             received.fill(|buf| {
                 buf.fill(7);
                 Ok(buf.len())
