@@ -137,6 +137,9 @@ def grow(before, count):
         settle(int(file.read()), 0.5)
     # What is small is lost in what a process has read of its program, which is now more, now less.
     for _ in range(9 if count < 10_000 else max(rounds - 2, 2)):
+        # A processor that has rested is slow at first, which would count as the cost of few objects.
+        with Contender("kinformer", "sync") as it:
+            it.line("synced")
         with Contender("kinformer", "sync") as it:
             assert int(it.line("synced")) == count
             note(f"scale_cpu_{count}", "kinformer", it.cpu())

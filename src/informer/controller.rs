@@ -15,7 +15,7 @@ use crate::{
     error::{Error, Result},
     object::Object,
     reflector::{Activity, Backoff, ListerWatcher, Reflector, ReflectorBuilder, describe},
-    stop::StopToken,
+    stop::{Interrupt, StopToken},
     sync::{
         Mutex,
         thread::{self, JoinHandle},
@@ -208,17 +208,21 @@ impl<K: 'static> Controller<K> {
             let name = format!("r:{}", self.name);
             let reflect = || {
                 let _acting = Role::Engine.begin();
-                // Which wakes this thread's owner, once. Before the stop it ends only by a panic, and then
-                // there is nothing to wait for.
-                let _closing = CloseAtEnd(&self.queue);
+                // Before the stop it ends only by a panic, and then there is nothing to wait for.
                 let _stopping = StopAtEnd(&own);
                 self.feed.run(&own);
             };
             let reflector = thread::spawn_scoped(&name, scope, reflect).map_err(no_thread)?;
             // Also when `process` panics: the scope waits for the reflector.
             let _stopping = StopAtEnd(&own);
+            // Closing the queue wakes this thread; registering fails if the stop is past.
+            let closing = own.on_stop(Arc::new(Close(self.queue.clone())));
+            if closing.is_err() {
+                self.queue.close();
+            }
             self.process_queue(&own);
             own.stop();
+            drop(closing);
             reflector.join().map_err(|panic| std::panic::resume_unwind(panic))
         })
     }
@@ -228,7 +232,13 @@ impl<K: 'static> Controller<K> {
         let mut next_resync = self.schedule.next(Instant::now());
         let (mut batch, mut first) = (0, Instant::now());
         while !stop.is_stopped() {
-            match self.queue.pop_with_until(next_resync, &mut *process) {
+            let timed = |popped| {
+                if batch == 0 {
+                    first = Instant::now();
+                }
+                process(popped)
+            };
+            match self.queue.pop_with_until(next_resync, timed) {
                 Pop::Processed(Ok(())) | Pop::Synced | Pop::TimedOut => {}
                 Pop::Processed(Err(error)) => {
                     log::warn!("controller {}: {}", self.name, describe(&error));
@@ -236,9 +246,6 @@ impl<K: 'static> Controller<K> {
                 Pop::Closed => return,
             }
             batch += 1;
-            if batch == 1 {
-                first = Instant::now();
-            }
             let idle = self.queue.is_empty();
             // Models have no clock.
             let late = !cfg!(shuttle) && first.elapsed() > LATE;
@@ -302,11 +309,11 @@ impl Drop for StopAtEnd<'_> {
     }
 }
 
-/// Closes the queue when nothing more will come.
-struct CloseAtEnd<'a, T: Clone + Send + Sync + 'static>(&'a DeltaFifo<T>);
+/// Closes the queue at the stop.
+struct Close<T>(Arc<DeltaFifo<T>>);
 
-impl<T: Clone + Send + Sync + 'static> Drop for CloseAtEnd<'_, T> {
-    fn drop(&mut self) {
+impl<T: Clone + Send + Sync + 'static> Interrupt for Close<T> {
+    fn interrupt(&self) {
         self.0.close();
     }
 }

@@ -20,12 +20,15 @@ impl<'de> MapKey<'de> {
         } else if let Some(number) = number.as_i64() {
             visitor.visit_i64(number)
         } else {
-            visitor.visit_f64(number.as_f64().unwrap_or_default())
+            let number = number.as_f64().ok_or_else(|| Error::custom("number out of range"))?;
+            visitor.visit_f64(number)
         }
     }
 
     fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, Error> {
-        let is_number = self.0.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+        let is_number = matches!(&self.0, Cow::Borrowed(key)
+            if key.starts_with(|first: char| first == '-' || first.is_ascii_digit())
+                && key.ends_with(|last: char| last.is_ascii_digit()));
         let number = is_number.then(|| serde_json::from_str(&self.0).ok()).flatten();
         number.ok_or_else(|| Error::custom("invalid value: expected key to be a number in quotes"))
     }

@@ -62,6 +62,9 @@ impl Default for Outline {
     }
 }
 
+/// How many containers of the next value there is room for, whatever the last one had.
+const MOST_CONTAINERS: usize = 1024;
+
 impl Outline {
     /// One of a value that is still to be seen. Nobody will want to know of what is inside of more than so many
     /// others: most of the brackets of an object are there.
@@ -95,6 +98,11 @@ impl Outline {
         self.open = None;
         (self.depth, self.below) = (0, 0);
         (self.scanned, self.before) = (0, Before::default());
+    }
+
+    /// Keeps no more room than most values take.
+    pub(crate) fn give_back_room(&mut self) {
+        self.containers.shrink_to(MOST_CONTAINERS);
     }
 
     /// How far it has looked.

@@ -12,7 +12,7 @@ use serde::{
     Deserializer,
     de::{
         DeserializeSeed, Error as _, Expected, MapAccess, SeqAccess, Unexpected, Visitor,
-        value::MapDeserializer,
+        value::{BorrowedStrDeserializer, MapDeserializer},
     },
 };
 use serde_json::{Error, Number, Value, de::StrRead, value::RawValue};
@@ -61,6 +61,10 @@ impl<'a> Reader<'a> {
 
     /// Says what was wrong.
     pub(super) fn explain(self, error: Error) -> Error {
+        // What is wrong after that is a consequence of it.
+        if let Some(late) = self.late {
+            return late;
+        }
         if !self.is_malformed {
             return error;
         }
@@ -217,16 +221,21 @@ impl<'a> Reader<'a> {
             return;
         }
         self.skip_white_space();
-        if self.peek() == end {
+        let byte = self.peek();
+        if byte == end {
             self.at += 1;
-        } else if is_read && self.late.is_none() {
+            return;
+        }
+        if byte == b',' && end == b']' {
+            self.at += 1;
+            self.skip_white_space();
+        }
+        if is_read && self.late.is_none() {
             // Not everybody reads to the end.
-            if self.peek() == b',' {
-                self.at += 1;
-                self.skip_white_space();
-            }
+            let is_comma = byte == b',' && end == b'}';
+            let what = if is_comma { "trailing comma" } else { "trailing characters" };
             self.at += 1;
-            self.late = Some(self.placed(Error::custom("trailing characters")));
+            self.late = Some(self.placed(Error::custom(what)));
         }
     }
 
@@ -351,7 +360,9 @@ impl<'a> Reader<'a> {
         } else if let Some(number) = number.as_i64() {
             visitor.visit_i64(number)
         } else {
-            visitor.visit_f64(number.as_f64().unwrap_or_default())
+            // With all the digits that a program may want to be kept there are numbers that are no `f64`.
+            let number = number.as_f64().ok_or_else(|| Error::custom("number out of range"));
+            number.and_then(|number| visitor.visit_f64(number))
         }
         .map_err(|error| self.placed(error))
     }
@@ -458,7 +469,8 @@ impl<'a> Deserializer<'a> for &mut Reader<'a> {
             let start = self.at;
             let raw: Result<&RawValue, _> = serde_json::from_str(self.cut()?);
             let raw = raw.map_err(|error| self.placed_within(start, error))?;
-            return visitor.visit_map(MapDeserializer::new([(name, raw.get())].into_iter()));
+            let raw = BorrowedStrDeserializer::new(raw.get());
+            return visitor.visit_map(MapDeserializer::new([(name, raw)].into_iter()));
         }
         visitor.visit_newtype_struct(self)
     }
@@ -653,6 +665,15 @@ mod tests {
         }
     }
 
+    #[derive(Debug)]
+    struct RawLength(#[expect(dead_code, reason = "it is printed")] usize);
+
+    impl<'de> Deserialize<'de> for RawLength {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            <&'de RawValue>::deserialize(deserializer).map(|raw| Self(raw.get().len()))
+        }
+    }
+
     fn both<K: DeserializeOwned + fmt::Debug>(text: &str) -> [Result<String, String>; 2] {
         let told = |result: Result<K, Error>| match result {
             Ok(read) => Ok(format!("{read:?}")),
@@ -691,6 +712,7 @@ mod tests {
         same::<Vec<i64>>(&["[9223372036854775807,-9223372036854775808,0,10]"]);
         same::<Vec<Even>>(&[r#"["ab","","\n\n"]"#]);
         same::<(Length, Length)>(&[r#"["ab",""]"#]);
+        same::<RawLength>(&["[1]", r#" {"a" : 1} "#]);
         same::<String>(&[r#""12345678\n""#, r#""1234567\\89012345678""#, r#""é2345678é""#]);
         same::<()>(&["null"]);
     }
@@ -729,7 +751,14 @@ mod tests {
             "[1]",
             "[1,[],2]",
         ]);
-        same::<Vec<Even>>(&[r#"["a"]"#, "[\"ab\",\n \"abc\" ]"]);
+        same::<Vec<Even>>(&[r#"["a"]"#, "[\"ab\",\n \"abc\" ]", r#"["abc", "x"]"#]);
+        same::<Vec<(u8,)>>(&["[[1,22],[3]]", "[[1]x]", "[[1,{]]"]);
+        // A reader of its own that takes one member.
+        same::<Value>(&[r#"{"$serde_json::private::RawValue":"1","b":2}"#]);
+        for key in ["1 ", r"\u0031", "1x", " 1", "+1", "01", "x", "99999", ""] {
+            let [found, expected] = both::<BTreeMap<i16, u8>>(&format!(r#"{{"{key}":1}}"#));
+            assert!(found.is_err() && expected.is_err(), "{key}: {found:?}, {expected:?}");
+        }
         same::<Vec<u8>>(&["{}", "[1,-1]", "[1.0]", "[null]", r#"["a"]"#]);
         same::<BTreeMap<String, Even>>(&[r#"{"a":"b"}"#, r#"{"a":"b" , "c":""}"#]);
         same::<(Length, Length)>(&[r#"["a"]"#, r#"["a","b","c"]"#]);

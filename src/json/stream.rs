@@ -156,6 +156,8 @@ impl<R: Read> JsonStream<R> {
         (self.start, self.end) = (0, self.end - self.start);
         self.buffer.truncate(self.end.max(CHUNK));
         self.buffer.shrink_to_fit();
+        self.ahead.give_back_room();
+        self.outline.give_back_room();
     }
 
     /// Reads more, behind what is there; 0 at the end of the stream.
@@ -174,6 +176,8 @@ impl<R: Read> JsonStream<R> {
                 self.chunk = (self.chunk / 2).max(CHUNK);
                 self.buffer.truncate(self.chunk);
                 self.buffer.shrink_to_fit();
+                self.ahead.give_back_room();
+                self.outline.give_back_room();
             }
         }
         if self.buffer.len() - self.end < self.chunk / 2 {

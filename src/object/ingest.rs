@@ -23,7 +23,7 @@ use crate::{
 const NOT_AN_OBJECT: &str = "not a JSON object";
 
 /// The ranges that are left out, in order.
-type Cuts = SmallVec<[Range<usize>; 4]>;
+type Cuts = SmallVec<[Gap; 4]>;
 
 /// An object as it is kept.
 pub(super) struct Kept {
@@ -135,7 +135,25 @@ enum Whose {
     Part,
 }
 
+/// Something that is cut out. They are in order, and apart from each other.
+struct Gap {
+    range: Range<usize>,
+    /// How much is cut out before it.
+    before: usize,
+}
+
+impl Gap {
+    fn cut_to_its_end(&self) -> usize {
+        self.before + self.range.len()
+    }
+}
+
 impl Layout {
+    fn cut(&mut self, range: Range<usize>) {
+        let before = self.cuts.last().map_or(0, Gap::cut_to_its_end);
+        self.cuts.push(Gap { range, before });
+    }
+
     fn find(json: Value<'_>, cut: &Cut) -> Option<Self> {
         let Range { start, end } = json.range();
         let (has_api_version, has_kind, cuts) = (false, false, Cuts::new());
@@ -151,13 +169,13 @@ impl Layout {
         for member in json.members().ok()? {
             let member = member.ok()?;
             if let Some(start) = open_cut.take() {
-                self.cuts.push(start..member.whole.start);
+                self.cut(start..member.whole.start);
             }
             let part = cut.part(&member.key);
             if let Some(Cut { whole: true, .. }) = part {
                 // With the comma before it, or the one after if nothing is kept before it.
                 if kept {
-                    self.cuts.push(last_end..member.whole.end);
+                    self.cut(last_end..member.whole.end);
                 } else {
                     open_cut = Some(member.whole.start);
                 }
@@ -181,7 +199,7 @@ impl Layout {
             }
         }
         if let Some(start) = open_cut {
-            self.cuts.push(start..last_end);
+            self.cut(start..last_end);
         }
         Some(())
     }
@@ -227,25 +245,31 @@ impl Layout {
             into.extend_from_slice(kind.as_bytes());
         }
         let mut at = self.start;
-        for cut in &self.cuts {
-            into.extend_from_slice(&text[at..cut.start]);
-            at = cut.end;
+        for gap in &self.cuts {
+            into.extend_from_slice(&text[at..gap.range.start]);
+            at = gap.range.end;
         }
         into.extend_from_slice(&text[at..self.end]);
     }
 
     fn length_kept(&self) -> usize {
-        self.end - self.start - self.cuts.iter().map(Range::len).sum::<usize>()
+        self.end - self.start - self.cuts.last().map_or(0, Gap::cut_to_its_end)
     }
 
     /// Where a part of the text is in what is kept after the opening brace; `None` if it is cut out.
     fn kept(&self, part: Range<usize>) -> Option<Range<usize>> {
-        let kept = |at: usize| {
-            let before = self.cuts.iter().take_while(|cut| cut.start < at);
-            (at - self.start).checked_sub(before.map(Range::len).sum())
+        let gap_before = |at: usize| {
+            let gaps = self.cuts.partition_point(|gap| gap.range.start < at);
+            gaps.checked_sub(1).map(|last| &self.cuts[last])
         };
-        let is_cut = part.is_empty() || self.cuts.iter().any(|cut| cut.contains(&part.start));
-        if is_cut { None } else { Some(kept(part.start)?..kept(part.end)?) }
+        let kept = |at: usize| {
+            (at - self.start).checked_sub(gap_before(at).map_or(0, Gap::cut_to_its_end))
+        };
+        let is_cut = |at: usize| gap_before(at + 1).is_some_and(|gap| gap.range.contains(&at));
+        if part.is_empty() || is_cut(part.start) {
+            return None;
+        }
+        Some(kept(part.start)?..kept(part.end)?)
     }
 }
 

@@ -118,11 +118,22 @@ impl Patterns {
         let family =
             self.families.entry(hash).or_insert(Family { first: object, ..Family::default() });
         // One alone, in however many states, is no family yet.
-        if family.first == object && family.is_gone() {
-            self.keep_in(namespace_family, object, candidate)
-        } else {
-            self.keep_in(hash, object, candidate)
+        let (first, is_new) = (family.first, family.is_gone());
+        if is_new && first == object {
+            return self.keep_in(namespace_family, object, candidate);
         }
+        if is_new && let Some(pattern) = self.pattern_of(namespace_family, first) {
+            // What the first of them left to its namespace will do for its own.
+            let family = self.families.entry(hash).or_default();
+            family.known[0] = Known { pattern, maker: first, usual: None };
+        }
+        self.keep_in(hash, object, candidate)
+    }
+
+    /// What an object is the pattern of a family with.
+    fn pattern_of(&self, family: u64, maker: u64) -> Option<Weak<Pattern>> {
+        let known = &self.families.get(&family)?.known;
+        known.iter().find(|known| known.maker == maker).map(|known| known.pattern.clone())
     }
 
     /// Keeps a text as one of a family: if it is much like the others, then as what it differs in.
@@ -194,15 +205,40 @@ mod tests {
         kept
     }
 
+    fn own_sizes(kept: &[Text]) -> Vec<usize> {
+        kept.iter().map(Text::own_size).collect()
+    }
+
     #[test]
-    fn the_second_of_a_family_is_the_pattern_of_the_others() {
+    fn the_first_of_a_namespace_is_the_pattern_of_its_own_family_too() {
         let mut patterns = Patterns::default();
         let kept: Vec<_> =
             (0..5).map(|name| keep(&mut patterns, &text(name, "alike"), name, "web")).collect();
-        let own: Vec<_> = kept.iter().map(Text::own_size).collect();
-        // The first is that of its namespace.
-        assert!(own[0] > 1000 && own[1] > 1000, "{own:?}");
+        let own = own_sizes(&kept);
+        assert!(own[0] > 1000 && own[1..].iter().all(|own| *own < 20), "{own:?}");
+    }
+
+    #[test]
+    fn the_second_of_another_family_is_the_pattern_of_the_others() {
+        let mut patterns = Patterns::default();
+        let _first = keep(&mut patterns, &text(9, "alike"), 9, "db");
+        let kept: Vec<_> =
+            (0..5).map(|name| keep(&mut patterns, &text(name, "alike"), name, "web")).collect();
+        let own = own_sizes(&kept);
+        // The first is kept as what it differs in from its namespace's.
+        assert!(own[0] < 20 && own[1] > 1000, "{own:?}");
         assert!(own[2..].iter().all(|own| *own < 20), "{own:?}");
+    }
+
+    #[test]
+    fn a_first_one_that_is_odd_is_nobodys_pattern() {
+        let mut patterns = Patterns::default();
+        let odd = keep(&mut patterns, &text(0, "other"), 0, "web");
+        let kept: Vec<_> =
+            (1..5).map(|name| keep(&mut patterns, &text(name, "alike"), name, "web")).collect();
+        let own = own_sizes(&kept);
+        assert!(odd.own_size() > 1000 && own[0] > 1000, "{own:?}");
+        assert!(own[1..].iter().all(|own| *own < 20), "{own:?}");
     }
 
     #[test]

@@ -242,10 +242,13 @@ type Cut = (&'static str, fn() -> Reply);
 
 #[test]
 fn a_watch_that_breaks_is_an_error_and_never_a_silent_end() {
-    let cut: [Cut; 4] = [
+    let cut: [Cut; 5] = [
         ("between frames, no last chunk", || Reply::stream().chunk(frame("ADDED", "a")).close()),
         ("inside a chunk", || {
             Reply::stream().chunk(frame("ADDED", "a")).bytes("400\r\n{\"type\"").close()
+        }),
+        ("inside the length of a chunk", || {
+            Reply::stream().chunk(frame("ADDED", "a")).bytes("1f").close()
         }),
         ("inside a frame", || Reply::stream().chunk(frame("ADDED", "a")).chunk("{\"type\"").end()),
         ("inside a body with a length", || {
@@ -260,6 +263,17 @@ fn a_watch_that_breaks_is_an_error_and_never_a_silent_end() {
     let no_chunk = || Reply::stream().chunk(frame("ADDED", "a")).bytes("zz\r\n{}\r\n").close();
     let seen = events(no_chunk);
     assert_eq!(seen.last().unwrap(), "transport", "the event before may be lost with it");
+}
+
+#[test]
+fn the_end_of_a_connection_is_a_disconnect_wherever_it_comes() {
+    for rest in ["", "1f", "1f\r", "1f\r\n", "1f\r\n{\"type\""] {
+        let server = Server::start(move |_| Reply::stream().bytes(rest).close());
+        match watch(&server).unwrap().next().unwrap().unwrap_err() {
+            Error::Transport(error) => assert!(error.is_disconnect(), "{rest:?}: {error:?}"),
+            other => panic!("{rest:?}: {other:?}"),
+        }
+    }
 }
 
 #[test]

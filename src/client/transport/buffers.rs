@@ -52,16 +52,24 @@ impl ElasticBuffers {
     pub(super) fn give_back_room(&mut self) {
         self.size = LEAST;
         self.little = 0;
+        if self.start == self.end {
+            self.start_again();
+        }
+    }
+
+    /// Nothing is there that must stay.
+    fn start_again(&mut self) {
+        (self.start, self.end) = (0, 0);
+        if self.input.len() > self.size {
+            self.input.truncate(self.size);
+            self.input.shrink_to_fit();
+        }
     }
 
     /// Makes room for at least so much more input.
     fn make_room(&mut self, wanted: usize) {
         if self.start == self.end {
-            (self.start, self.end) = (0, 0);
-            if self.input.len() > self.size {
-                self.input.truncate(self.size);
-                self.input.shrink_to_fit();
-            }
+            self.start_again();
         } else if self.input.len() - self.end < self.size / 2 {
             self.input.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);

@@ -105,6 +105,8 @@ pub(crate) struct Body {
     gather: Duration,
     /// The last read took all that there was.
     caught_up: bool,
+    /// The connection may have more than it has given.
+    has_more: bool,
     /// Little is expected of the next reads.
     expects_little: bool,
 }
@@ -228,7 +230,14 @@ impl HttpResponse {
 impl Body {
     fn new(reader: ureq::BodyReader<'static>, call: Arc<Call>) -> Self {
         // How much the last answer on this connection was says nothing about this one.
-        Self { reader, call, gather: Duration::ZERO, caught_up: false, expects_little: true }
+        Self {
+            reader,
+            call,
+            gather: Duration::ZERO,
+            caught_up: false,
+            has_more: true,
+            expects_little: true,
+        }
     }
 
     /// Reads everything, up to `limit` bytes.
@@ -243,10 +252,19 @@ impl Body {
         Ok(all)
     }
 
+    fn read_in(&mut self, call: &Arc<Call>, buf: &mut [u8]) -> io::Result<usize> {
+        call.begin_read(std::mem::take(&mut self.expects_little), self.has_more);
+        let read = call.run(|| self.reader.read(buf))?;
+        self.has_more = call.progress.lock().has_more;
+        self.caught_up = read < buf.len() && read < MUCH && !self.has_more;
+        Ok(read)
+    }
+
     /// Lets it last from now on, as long as the server is not silent for longer than this.
     pub(crate) fn set_silence(&mut self, silence: Option<Duration>) {
         let bounds = Bounds { silence, deadline: None, ..self.call.bounds.clone() };
         self.call = Call::with(bounds, 0, None);
+        self.call.begin_read(false, false);
     }
 
     /// Lets what comes gather for so long, from now on, before it is read, unless there is much to read already:
@@ -268,14 +286,13 @@ impl Body {
 
 impl Read for Body {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let Self { reader, call, gather, caught_up, expects_little } = self;
-        if *caught_up && !gather.is_zero() && call.bounds.stop.wait_timeout(*gather) {
+        let is_stopped =
+            || !self.gather.is_zero() && self.call.bounds.stop.wait_timeout(self.gather);
+        if self.caught_up && is_stopped() {
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
-        call.begin_read(std::mem::take(expects_little));
-        let read = call.run(|| reader.read(buf))?;
-        *caught_up = read < buf.len() && read < MUCH;
-        Ok(read)
+        let call = self.call.clone();
+        self.read_in(&call, buf)
     }
 }
 
@@ -286,10 +303,8 @@ impl Arriving for Body {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let bounds = Bounds { silence: Some(Duration::ZERO), ..self.call.bounds.clone() };
-        let call = Call::with(bounds, 0, None);
-        call.begin_read(false);
-        let read = call.run(|| self.reader.read(buf));
-        self.caught_up = !matches!(read, Ok(read) if read == buf.len() || read >= MUCH);
+        let read = self.read_in(&Call::with(bounds, 0, None), buf);
+        self.caught_up |= read.is_err();
         read.map_err(|error| match ureq::Error::from(error) {
             // Of a compressed body, that nothing has arrived is wrapped up as this.
             ureq::Error::Decompress(_, error) if error.kind() == io::ErrorKind::WouldBlock => error,
@@ -372,6 +387,8 @@ struct Progress {
     authorization: Option<Secret>,
     /// Little will come: the connection is to give its room back.
     expects_little: bool,
+    /// What was last read from the connection may not be all that has arrived there.
+    has_more: bool,
 }
 
 thread_local! {
@@ -386,8 +403,13 @@ impl Call {
     }
 
     fn with(bounds: Bounds, longest_line: usize, authorization: Option<Secret>) -> Arc<Self> {
-        let progress =
-            Progress { phase: Phase::Send, dialled: false, authorization, expects_little: false };
+        let progress = Progress {
+            phase: Phase::Send,
+            dialled: false,
+            authorization,
+            expects_little: false,
+            has_more: false,
+        };
         Arc::new(Self { bounds, longest_line, progress: Mutex::new(progress) })
     }
 
@@ -408,10 +430,11 @@ impl Call {
         current.ok_or_else(|| io::Error::other("no call is being made"))
     }
 
-    fn begin_read(&self, expects_little: bool) {
+    fn begin_read(&self, expects_little: bool, has_more: bool) {
         let mut progress = self.progress.lock();
         progress.phase = Phase::Body;
         progress.expects_little |= expects_little;
+        progress.has_more = has_more;
     }
 
     fn expect_response(&self) {
@@ -428,6 +451,8 @@ impl Call {
         let phase = self.progress.lock().phase;
         let error = match error {
             ureq::Error::Io(error) => error,
+            // The end came where the length of the next piece should be.
+            ureq::Error::BodyStalled => io::ErrorKind::UnexpectedEof.into(),
             // Of a compressed body, whatever happens while it is read is wrapped up as this.
             ureq::Error::Decompress(_, error) if !is_bad_data(&error) => error,
             other => {
@@ -529,7 +554,9 @@ impl Wire for Connection {
             self.buffers.give_back_room();
             self.stream.give_back_room();
         }
-        let read = self.stream.read(self.buffers.input_append_buf(), &call.bounds);
+        let room = self.buffers.input_append_buf();
+        let size = room.len();
+        let read = self.stream.read(room, &call.bounds);
         let read = match (read, self.hung_up.take()) {
             (Err(error), hung_up) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.hung_up = hung_up;
@@ -543,7 +570,9 @@ impl Wire for Connection {
             (read, None) => read?,
         };
         self.buffers.input_appended(read);
-        if call.progress.lock().phase == Phase::Response && self.is_foreign() {
+        let mut progress = call.progress.lock();
+        progress.has_more = read == size || self.stream.has_more();
+        if progress.phase == Phase::Response && self.is_foreign() {
             let text = "what answers there speaks TLS: the address should begin with https";
             let error = TransportError::new(Phase::Response, text);
             return Err(io::Error::other(Error::from(error)).into());
@@ -552,6 +581,9 @@ impl Wire for Connection {
     }
 
     fn is_open(&mut self) -> bool {
+        // It may not be used again for some time.
+        self.buffers.give_back_room();
+        self.stream.give_back_room();
         self.hung_up.is_none() && self.stream.is_reusable()
     }
 

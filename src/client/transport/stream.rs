@@ -32,12 +32,25 @@ pub(super) struct TlsStream {
 const RECEIVED: usize = 16 * 1024;
 const MAX_RECEIVED: usize = 64 * 1024;
 
+/// After how many reads in a row that bring little some of the room is given back.
+const LITTLE: u32 = 8;
+
 /// Bytes from below that rustls has not taken.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Received {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
+    /// How much is taken at a time, as the last reads were.
+    size: usize,
+    /// How many reads in a row brought little.
+    little: u32,
+}
+
+impl Default for Received {
+    fn default() -> Self {
+        Self { bytes: Vec::new(), start: 0, end: 0, size: RECEIVED, little: 0 }
+    }
 }
 
 impl Received {
@@ -45,20 +58,36 @@ impl Received {
         self.start == self.end
     }
 
+    /// Whether there may be more below than was taken.
+    fn took_all_it_could(&self) -> bool {
+        self.end > 0 && self.end == self.bytes.len()
+    }
+
     /// Keeps what nobody has taken, and no more room than that.
     fn give_back_room(&mut self) {
-        self.bytes = self.bytes[self.start..self.end].to_vec();
-        (self.start, self.end) = (0, self.bytes.len());
+        (self.size, self.little) = (RECEIVED, 0);
+        if self.bytes.len() > self.size {
+            self.bytes = self.bytes[self.start..self.end].to_vec();
+            (self.start, self.end) = (0, self.bytes.len());
+        }
     }
 
     /// Takes in more, of which there must be none left.
     fn fill(&mut self, read: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
-        if self.end == self.bytes.len() {
-            let more = (2 * self.end).clamp(RECEIVED, MAX_RECEIVED);
-            self.bytes.resize(more, 0);
-        }
         (self.start, self.end) = (0, 0);
+        if self.bytes.len() != self.size {
+            self.bytes.resize(self.size, 0);
+            self.bytes.shrink_to_fit();
+        }
         self.end = read(&mut self.bytes)?;
+        if self.end == self.size {
+            self.size = (2 * self.size).min(MAX_RECEIVED);
+        }
+        self.little = if self.end < self.size / 8 { self.little + 1 } else { 0 };
+        if self.little == LITTLE {
+            self.size = (self.size / 2).max(RECEIVED);
+            self.little = 0;
+        }
         Ok(self.end)
     }
 }
@@ -145,6 +174,14 @@ impl Stream {
                 tls.flush(bounds).map_err(|error| tls.explain(error))?;
                 Ok(accepted)
             }
+        }
+    }
+
+    /// Whether more may have arrived than was read.
+    pub(super) fn has_more(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Tls(tls) => !tls.received.is_empty() || tls.received.took_all_it_could(),
         }
     }
 
@@ -332,6 +369,7 @@ mod tests {
         while fill(&mut received).unwrap() < MAX_RECEIVED {
             received.start = received.end;
         }
+        assert!(received.took_all_it_could());
         received.start = received.end - 3;
         received.give_back_room();
         assert_eq!(received.bytes.capacity(), 3);
@@ -339,6 +377,12 @@ mod tests {
         received.read_to_end(&mut left).unwrap();
         assert_eq!(left, [7; 3]);
         assert_eq!(fill(&mut received).unwrap(), RECEIVED);
+        for _ in 0..3 * LITTLE {
+            received.fill(|_| Ok(1)).unwrap();
+            received.start = 1;
+        }
+        assert!(!received.took_all_it_could());
+        assert_eq!(received.bytes.capacity(), RECEIVED);
     }
 
     #[test]
