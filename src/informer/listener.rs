@@ -159,10 +159,28 @@ impl Listener {
             return Ok(());
         }
         let listener = self.clone();
-        let thread = thread::spawn(thread_name, move || listener.run(handler))?;
-        let id = thread.thread().id();
-        state.thread = Thread::Running(thread, id);
-        Ok(())
+        // Not the closure's until it runs: one that cannot be started is dropped here, under the lock.
+        let handler = Arc::new(Mutex::new(Some(handler)));
+        let taken = handler.clone();
+        let started = thread::spawn(thread_name, move || {
+            let handler = taken.lock().take();
+            if let Some(handler) = handler {
+                listener.run(handler);
+            }
+        });
+        match started {
+            Ok(thread) => {
+                let id = thread.thread().id();
+                state.thread = Thread::Running(thread, id);
+                Ok(())
+            }
+            Err(error) => {
+                if let Some(handler) = handler.lock().take() {
+                    state.thread = Thread::Waiting(handler);
+                }
+                Err(error)
+            }
+        }
     }
 
     fn run(&self, mut handler: Handler) {

@@ -113,7 +113,12 @@ impl Processor {
             if state.synced {
                 listener.all_queued();
             }
-            listener.start(&self.thread_name(id)).map_err(|error| no_thread(&error))?;
+            if let Err(error) = listener.start(&self.thread_name(id)) {
+                drop(state);
+                // Which drops the handler, now that nothing is locked.
+                listener.close();
+                return Err(no_thread(&error));
+            }
         }
         state.listeners.push(listener.clone());
         drop(state);
