@@ -57,6 +57,9 @@ fn pod(template: &str, index: usize, namespace: &str) -> io::Result<Value> {
     let second =
         |of: usize| format!("2026-11-01T{:02}:{:02}:{:02}Z", of / 3600 % 24, of / 60 % 60, of % 60);
     let mut text = template.to_owned();
+    for container in 0..3 {
+        text = text.replace(&format!("CONTAINER-{container}"), &container_id(index, container));
+    }
     for (what, by) in [
         ("INDEX", format!("{index:07}")),
         ("SUFFIX", format!("{:05x}", index * 2_654_435_761 % (1 << 20))),
@@ -65,13 +68,27 @@ fn pod(template: &str, index: usize, namespace: &str) -> io::Result<Value> {
         ("NODE", format!("node-{node:03}")),
         ("192.168.7.21", format!("192.168.7.{node}")),
         ("10.0.0.0", format!("10.{}.{}.{}", index >> 16 & 255, index >> 8 & 255, index & 255)),
-        ("000000000000", format!("{index:012x}")),
         ("2026-11-01T08:00:00Z", second(index)),
+        ("2026-11-01T08:00:01Z", second(index + 1)),
+        ("2026-11-01T08:00:04Z", second(index + 4)),
         ("2026-11-01T08:00:05Z", second(index + 5)),
     ] {
         text = text.replace(what, &by);
     }
     serde_json::from_str(&text).map_err(io::Error::other)
+}
+
+/// As random as real ones are, and the same each time.
+fn container_id(pod: usize, container: usize) -> String {
+    let mut state = (pod as u64) << 2 | container as u64;
+    let word = |_| {
+        // SplitMix64.
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        format!("{:016x}", mixed ^ mixed >> 31)
+    };
+    (0..4).map(word).collect()
 }
 
 /// A pod with all that a kubelet and a deployment's controller say about it.
@@ -219,12 +236,12 @@ fn status() -> Value {
         json!({"type": kind, "status": "True", "lastProbeTime": null,
         "lastTransitionTime": "2026-11-01T08:00:00Z"})
     };
-    let container = |name: &str, image: &str| {
+    let container = |number: usize, name: &str, image: &str| {
         json!({"name": name, "image": image, "ready": true, "restartCount": 0, "started": true,
             "lastState": {},
             "state": {"running": {"startedAt": "2026-11-01T08:00:05Z"}},
             "imageID": format!("{image}@sha256:2bb501e6429e81f1bdfb7b1ed4a1f9b1ddc32d3a3e0e2f7a4a9f9b1b2c3d4e5f"),
-            "containerID": "containerd://8d1f6e0b5a4c3b2a19088f7e6d5c4b3a2918070f6e5d4c3b2a190000000000000000"})
+            "containerID": format!("containerd://CONTAINER-{number}")})
     };
     let conditions: Vec<Value> =
         ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]
@@ -245,9 +262,9 @@ fn status() -> Value {
                 "imageID": "registry.example.com/platform/init@sha256:77af",
             "state": {"terminated": {"exitCode": 0, "reason": "Completed",
                 "startedAt": "2026-11-01T08:00:01Z",
-                "finishedAt": "2026-11-01T08:00:04Z", "containerID": "containerd://aa00"}}}],
-        "containerStatuses": [container("server", "registry.example.com/team/WORKLOAD:1.4.2"),
-            container("proxy", "registry.example.com/mesh/proxy:1.21.0")],
+                "finishedAt": "2026-11-01T08:00:04Z", "containerID": "containerd://CONTAINER-0"}}}],
+        "containerStatuses": [container(1, "server", "registry.example.com/team/WORKLOAD:1.4.2"),
+            container(2, "proxy", "registry.example.com/mesh/proxy:1.21.0")],
         "qosClass": "Burstable",
     })
 }
@@ -266,5 +283,11 @@ mod tests {
         assert!((10_000..12_500).contains(&size), "{size}");
         assert!(pods[0]["metadata"]["managedFields"][1]["subresource"] == "status");
         assert_ne!(pods[0]["status"]["podIP"], pods[1]["status"]["podIP"]);
+        let id = |pod: usize, at: usize| {
+            let id = &pods[pod]["status"]["containerStatuses"][at]["containerID"];
+            id.as_str().and_then(|id| id.strip_prefix("containerd://")).unwrap().to_owned()
+        };
+        assert_eq!(id(0, 0).len(), 64);
+        assert!(id(0, 0) != id(0, 1) && id(0, 0) != id(1, 0));
     }
 }

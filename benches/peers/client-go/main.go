@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -33,31 +34,36 @@ func main() {
 	switch os.Args[1] {
 	case "sync":
 		follow(informers.NewSharedInformerFactory(client, 0), 1)
+	case "pruned":
+		pruned := informers.WithTransform(withoutManagedFields)
+		follow(informers.NewSharedInformerFactoryWithOptions(client, 0, pruned), 1)
 	case "handlers10":
 		follow(informers.NewSharedInformerFactory(client, 0), 10)
 	case "first":
 		namespace := informers.WithNamespace(os.Args[2])
 		first(informers.NewSharedInformerFactoryWithOptions(client, 0, namespace))
 	default:
-		panic("sync, handlers10 or first NAMESPACE")
+		panic("sync, pruned, handlers10 or first NAMESPACE")
 	}
 }
 
 func follow(factory informers.SharedInformerFactory, handlers int) {
 	pods := factory.Core().V1().Pods().Informer()
-	var synced []cache.InformerSynced
+	var registrations []cache.ResourceEventHandlerRegistration
 	for range handlers {
 		registration, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    look,
 			UpdateFunc: func(_, pod any) { look(pod) },
 		})
 		check(err)
-		synced = append(synced, registration.HasSynced)
+		registrations = append(registrations, registration)
 	}
 	stop := make(chan struct{})
 	factory.Start(stop)
 	factory.WaitForCacheSync(stop)
-	cache.WaitForCacheSync(stop, synced...)
+	for _, registration := range registrations {
+		<-registration.HasSyncedChecker().Done()
+	}
 	fmt.Println("synced", len(pods.GetStore().ListKeys()))
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		switch lines.Text() {
@@ -71,6 +77,13 @@ func follow(factory informers.SharedInformerFactory, handlers int) {
 	}
 	close(stop)
 	factory.Shutdown()
+}
+
+func withoutManagedFields(object any) (any, error) {
+	if accessor, err := meta.Accessor(object); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	return object, nil
 }
 
 func look(object any) {

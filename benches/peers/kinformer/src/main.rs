@@ -41,11 +41,14 @@ fn main() -> Result<()> {
         Some("plain") => follow(factory.streamed_lists(false).build(), 1, node_name),
         Some("handlers10") => follow(factory.build(), 10, node_name),
         Some("typed") => follow(factory.build(), 1, node_name_of_pod),
+        Some("typed10") => follow(factory.build(), 10, node_name_of_pod),
         Some("keep") => follow(factory.decoded(Decoded::Keep).build(), 1, node_name_of_pod),
         Some("namespace") => follow(factory.namespace(&arguments[1]).build(), 1, node_name),
         Some("first") => first(factory.namespace(&arguments[1]).build()),
         Some("idle") => idle(factory.build(), arguments[1].parse().expect("a number")),
-        _ => panic!("sync, plain, handlers10, typed, keep, namespace NAME, first NAME or idle N"),
+        _ => panic!(
+            "sync, plain, handlers10, typed, typed10, keep, namespace NAME, first NAME or idle N"
+        ),
     }
 }
 
@@ -97,7 +100,9 @@ fn idle(factory: SharedInformerFactory, informers: usize) -> Result<()> {
     let maps = kinformer::ApiResource::of::<ConfigMap>();
     for n in 0..informers {
         let nothing = kinformer::Selection::new().namespace(format!("idle-{n}"));
-        factory.informer_of::<ConfigMap>(&maps, &nothing).on_event(|event| drop(black_box(event)))?;
+        factory
+            .informer_of::<ConfigMap>(&maps, &nothing)
+            .on_event(|event| drop(black_box(event)))?;
     }
     factory.start()?;
     factory.wait_for_cache_sync(LIMIT)?;

@@ -27,17 +27,21 @@ async fn main() -> Result<()> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let config = watcher::Config::default();
     match arguments.first().map(String::as_str) {
-        Some("sync") => follow(client, config).await,
-        Some("streaming") => follow(client, config.streaming_lists()).await,
+        Some("sync") => follow(client, config, |_| ()).await,
+        Some("streaming") => follow(client, config.streaming_lists(), |_| ()).await,
+        Some("pruned") => {
+            follow(client, config.streaming_lists(), |pod| pod.managed_fields_mut().clear()).await
+        }
         Some("first") => first(Api::namespaced(client, &arguments[1])).await,
-        _ => panic!("sync, streaming or first NAMESPACE"),
+        _ => panic!("sync, streaming, pruned or first NAMESPACE"),
     }
 }
 
-async fn follow(client: Client, config: watcher::Config) -> Result<()> {
+async fn follow(client: Client, config: watcher::Config, prune: fn(&mut Pod)) -> Result<()> {
     let (reader, writer) = reflector::store();
     let seen = Arc::new(AtomicU64::new(0));
-    let pods = watcher(Api::<Pod>::all(client), config).default_backoff().reflect(writer);
+    let pods = watcher(Api::<Pod>::all(client), config).default_backoff();
+    let pods = pods.modify(prune).reflect(writer);
     tokio::spawn(look_at(pods.touched_objects(), seen.clone()));
     reader.wait_until_ready().await?;
     while seen.load(Ordering::Relaxed) < reader.len() as u64 {

@@ -52,7 +52,8 @@ fn create(client: &Client, from: usize, to: usize) -> Result<()> {
     in_parallel(from, to, |n| {
         let mut pod: Value = serde_json::from_str(&samples[n].1)?;
         let metadata = pod["metadata"].as_object_mut().ok_or("no metadata")?;
-        for given in ["uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"] {
+        for given in ["uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"]
+        {
             metadata.remove(given);
         }
         let (namespace, name) = (text(&pod, "namespace"), text(&pod, "name"));
