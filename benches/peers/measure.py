@@ -242,7 +242,7 @@ def main(sizes):
     grow(*sizes[1:3])
     for number in range(rounds):
         print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
-        # Each of them comes first once: what the others leave behind on the server is not always the same.
+        # Another one comes first in each round: what the others leave behind on the server is not always the same.
         first = number * len(contenders) // rounds
         for contender in contenders[first:] + contenders[:first]:
             sync(*contender)
@@ -259,15 +259,15 @@ def main(sizes):
                    check=True, env=environment)
     serving = [subprocess.Popen([sys.executable, f"{here}/replay.py", "serve", recorded, str(times)],
                                 stdout=subprocess.PIPE, text=True) for times in (1, 4)]
-    ports = [server.stdout.readline().strip() for server in serving]
+    ports = [replayer.stdout.readline().strip() for replayer in serving]
     for _ in range(rounds):
         for program, mode, name in (("kinformer", "sync", "kinformer"), ("kinformer", "typed", "kinformer typed"),
                                     ("client-go", "sync", "client-go"), ("kube-rs", "streaming", "kube-rs")):
             replay(program, mode, ports[0], 1, f"{name} once")
             replay(program, mode, ports[1], 4, name)
-    for server in serving:
-        server.kill()
-        server.wait()
+    for replayer in serving:
+        replayer.kill()
+        replayer.wait()
     if not quick:
         grow(*sizes[2:])
 

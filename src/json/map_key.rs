@@ -7,22 +7,16 @@ use serde::{
     de::{Error as _, Unexpected, Visitor, value::CowStrDeserializer},
     forward_to_deserialize_any,
 };
-use serde_json::{Error, Number};
+use serde_json::Error;
+
+use super::reader::visit_number;
 
 /// A key: always a string, which may stand for something else as it does for serde_json.
 pub(super) struct MapKey<'a>(pub(super) Cow<'a, str>);
 
 impl<'de> MapKey<'de> {
     fn read_number<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let number: Number = self.parse()?;
-        if let Some(number) = number.as_u64() {
-            visitor.visit_u64(number)
-        } else if let Some(number) = number.as_i64() {
-            visitor.visit_i64(number)
-        } else {
-            let number = number.as_f64().ok_or_else(|| Error::custom("number out of range"))?;
-            visitor.visit_f64(number)
-        }
+        visit_number(&self.parse()?, visitor)
     }
 
     fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, Error> {

@@ -300,6 +300,22 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Tells of a number as what it is.
+pub(super) fn visit_number<'de, V: Visitor<'de>>(
+    number: &Number,
+    visitor: V,
+) -> Result<V::Value, Error> {
+    if let Some(number) = number.as_u64() {
+        return visitor.visit_u64(number);
+    }
+    if let Some(number) = number.as_i64() {
+        return visitor.visit_i64(number);
+    }
+    // With all the digits that a program may want to be kept there are numbers that are no `f64`.
+    let number = number.as_f64().ok_or_else(|| Error::custom("number out of range"))?;
+    visitor.visit_f64(number)
+}
+
 /// Where the first quote, backslash or control character is.
 fn find_special(text: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
@@ -355,16 +371,7 @@ impl<'a> Reader<'a> {
             return Err(self.unexpected(&visitor));
         }
         let number = self.number()?;
-        if let Some(number) = number.as_u64() {
-            visitor.visit_u64(number)
-        } else if let Some(number) = number.as_i64() {
-            visitor.visit_i64(number)
-        } else {
-            // With all the digits that a program may want to be kept there are numbers that are no `f64`.
-            let number = number.as_f64().ok_or_else(|| Error::custom("number out of range"));
-            number.and_then(|number| visitor.visit_f64(number))
-        }
-        .map_err(|error| self.placed(error))
+        visit_number(&number, visitor).map_err(|error| self.placed(error))
     }
 
     /// Lets serde_json read it.

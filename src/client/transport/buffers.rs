@@ -1,14 +1,12 @@
 //! What a connection has read and nobody has taken, and what it is about to write.
 
-use super::Buffers;
+use super::{Buffers, room::Room};
 
 /// How much is read at a time at first; an idle watch holds it for as long as it lives.
 const LEAST: usize = 16 * 1024;
 /// How much if there is always more: what arrives together is told together. Not more than whoever reads the body
 /// takes at a time, or what is left of it would look as if nothing else had come.
 const MOST: usize = 128 * 1024;
-/// After how many reads in a row that bring little some of the room is given back: fewer may be chance.
-const LITTLE: u32 = 8;
 /// What the body of a request is read into, a piece at a time.
 const PIECE: usize = 16 * 1024;
 
@@ -19,10 +17,8 @@ pub(super) struct ElasticBuffers {
     /// What has been read and not been taken.
     start: usize,
     end: usize,
-    /// How much there may be of it, as the last reads were.
-    size: usize,
-    /// How many reads in a row brought little.
-    little: u32,
+    /// How much there may be of it.
+    room: Room,
     output: Vec<u8>,
     /// Whether anything was taken when that was last tried: if not, there is too little to make something of it.
     is_of_use: bool,
@@ -34,8 +30,7 @@ impl ElasticBuffers {
             input: Vec::new(),
             start: 0,
             end: 0,
-            size: LEAST,
-            little: 0,
+            room: Room::new(LEAST, MOST),
             output: vec![0; output],
             is_of_use: false,
         }
@@ -50,8 +45,7 @@ impl ElasticBuffers {
 
     /// Little will come for some time: what a lot has made room for is not needed.
     pub(super) fn give_back_room(&mut self) {
-        self.size = LEAST;
-        self.little = 0;
+        self.room.give_back();
         if self.start == self.end {
             self.start_again();
         }
@@ -60,8 +54,8 @@ impl ElasticBuffers {
     /// Nothing is there that must stay.
     fn start_again(&mut self) {
         (self.start, self.end) = (0, 0);
-        if self.input.len() > self.size {
-            self.input.truncate(self.size);
+        if self.input.len() > self.room.size() {
+            self.input.truncate(self.room.size());
             self.input.shrink_to_fit();
         }
     }
@@ -70,11 +64,11 @@ impl ElasticBuffers {
     fn make_room(&mut self, wanted: usize) {
         if self.start == self.end {
             self.start_again();
-        } else if self.input.len() - self.end < self.size / 2 {
+        } else if self.input.len() - self.end < self.room.size() / 2 {
             self.input.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
         }
-        let size = self.size.max(self.end + wanted);
+        let size = self.room.size().max(self.end + wanted);
         if self.input.len() < size {
             self.input.resize(size, 0);
         }
@@ -91,20 +85,12 @@ impl Buffers for ElasticBuffers {
     }
 
     fn input_append_buf(&mut self) -> &mut [u8] {
-        self.make_room(self.size / 2);
+        self.make_room(self.room.size() / 2);
         &mut self.input[self.end..]
     }
 
     fn input_appended(&mut self, amount: usize) {
-        let room = self.input.len() - self.end;
-        if amount == room {
-            self.size = (2 * self.size).min(MOST);
-        }
-        self.little = if amount < self.size / 8 { self.little + 1 } else { 0 };
-        if self.little == LITTLE {
-            self.size = (self.size / 2).max(LEAST);
-            self.little = 0;
-        }
+        self.room.saw(amount, amount == self.input.len() - self.end);
         self.end += amount;
     }
 
@@ -126,6 +112,7 @@ impl Buffers for ElasticBuffers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::transport::room::LITTLE;
 
     /// Reads so much, or as much as there is room for, which it gives.
     fn read(buffers: &mut ElasticBuffers, amount: usize) -> usize {

@@ -9,6 +9,7 @@ mod dial;
 pub(crate) mod files;
 mod proxy;
 mod resolve;
+mod room;
 mod socket;
 mod stream;
 mod tls;
@@ -286,9 +287,8 @@ impl Body {
 
 impl Read for Body {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let is_stopped =
-            || !self.gather.is_zero() && self.call.bounds.stop.wait_timeout(self.gather);
-        if self.caught_up && is_stopped() {
+        let gathers = self.caught_up && !self.gather.is_zero();
+        if gathers && self.call.bounds.stop.wait_timeout(self.gather) {
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
         let call = self.call.clone();
@@ -504,6 +504,11 @@ impl Connector for Dialer {
 }
 
 impl Connection {
+    fn give_back_room(&mut self) {
+        self.buffers.give_back_room();
+        self.stream.give_back_room();
+    }
+
     /// Whether an answer to plain HTTP begins as an alert of TLS.
     fn is_foreign(&self) -> bool {
         const ALERT: &[u8] = &[21, 3];
@@ -551,8 +556,7 @@ impl Wire for Connection {
         let call = Call::current()?;
         call.expect_response();
         if std::mem::take(&mut call.progress.lock().expects_little) {
-            self.buffers.give_back_room();
-            self.stream.give_back_room();
+            self.give_back_room();
         }
         let room = self.buffers.input_append_buf();
         let size = room.len();
@@ -582,8 +586,7 @@ impl Wire for Connection {
 
     fn is_open(&mut self) -> bool {
         // It may not be used again for some time.
-        self.buffers.give_back_room();
-        self.stream.give_back_room();
+        self.give_back_room();
         self.hung_up.is_none() && self.stream.is_reusable()
     }
 

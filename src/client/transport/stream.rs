@@ -7,7 +7,7 @@ use std::{
 
 use rustls::{ClientConfig, ClientConnection, pki_types::ServerName};
 
-use super::{bounds::Bounds, socket::Socket, tls};
+use super::{bounds::Bounds, room::Room, socket::Socket, tls};
 use crate::error::{Error, Phase, Result, TransportError};
 
 /// Bytes to and from the server, or from the proxy that leads to it.
@@ -32,24 +32,19 @@ pub(super) struct TlsStream {
 const RECEIVED: usize = 16 * 1024;
 const MAX_RECEIVED: usize = 64 * 1024;
 
-/// After how many reads in a row that bring little some of the room is given back.
-const LITTLE: u32 = 8;
-
 /// Bytes from below that rustls has not taken.
 #[derive(Debug)]
 struct Received {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
-    /// How much is taken at a time, as the last reads were.
-    size: usize,
-    /// How many reads in a row brought little.
-    little: u32,
+    /// How much is taken at a time.
+    room: Room,
 }
 
 impl Default for Received {
     fn default() -> Self {
-        Self { bytes: Vec::new(), start: 0, end: 0, size: RECEIVED, little: 0 }
+        Self { bytes: Vec::new(), start: 0, end: 0, room: Room::new(RECEIVED, MAX_RECEIVED) }
     }
 }
 
@@ -65,8 +60,8 @@ impl Received {
 
     /// Keeps what nobody has taken, and no more room than that.
     fn give_back_room(&mut self) {
-        (self.size, self.little) = (RECEIVED, 0);
-        if self.bytes.len() > self.size {
+        self.room.give_back();
+        if self.bytes.len() > self.room.size() {
             self.bytes = self.bytes[self.start..self.end].to_vec();
             (self.start, self.end) = (0, self.bytes.len());
         }
@@ -75,19 +70,12 @@ impl Received {
     /// Takes in more, of which there must be none left.
     fn fill(&mut self, read: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
         (self.start, self.end) = (0, 0);
-        if self.bytes.len() != self.size {
-            self.bytes.resize(self.size, 0);
+        if self.bytes.len() != self.room.size() {
+            self.bytes.resize(self.room.size(), 0);
             self.bytes.shrink_to_fit();
         }
         self.end = read(&mut self.bytes)?;
-        if self.end == self.size {
-            self.size = (2 * self.size).min(MAX_RECEIVED);
-        }
-        self.little = if self.end < self.size / 8 { self.little + 1 } else { 0 };
-        if self.little == LITTLE {
-            self.size = (self.size / 2).max(RECEIVED);
-            self.little = 0;
-        }
+        self.room.saw(self.end, self.end == self.bytes.len());
         Ok(self.end)
     }
 }
@@ -332,7 +320,7 @@ impl Write for Lower<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Trust;
+    use crate::{client::transport::room::LITTLE, config::Trust};
 
     fn connection() -> ClientConnection {
         let config = tls::client_config(&Trust::Insecure, None).unwrap();
