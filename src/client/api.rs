@@ -302,6 +302,18 @@ impl<K: Body> Api<K> {
     /// See [`Api`]. A resource version that is too old is either an error here or an
     /// [error event](crate::WatchEvent::Error).
     pub fn watch(&self, options: &ListOptions) -> Result<Watch<K>> {
+        self.open_watch(options, self.client.connection.config.max_retries)
+    }
+
+    /// The same for those who know what to do if the server has no time now: it is asked once.
+    pub(crate) fn watch_once(&self, options: &ListOptions) -> Result<Watch<K>> {
+        self.open_watch(options, 0)
+    }
+
+    fn open_watch(&self, options: &ListOptions, retries: u32) -> Result<Watch<K>> {
+        if options.silence.is_some_and(|silence| silence.is_zero()) {
+            return Err(Error::invalid("silence", "must be more than nothing"));
+        }
         if options.selects_nothing() {
             return Ok(Watch::of_nothing(self.client.stop.clone()));
         }
@@ -309,7 +321,7 @@ impl<K: Body> Api<K> {
         options.write_watch(&mut request);
         let bookmarks = options.bookmarks.unwrap_or(true);
         let usual = bookmarks.then_some(self.client.connection.config.timeouts.watch_idle);
-        let kind = CallKind::Watch { silence: options.silence.or(usual) };
+        let kind = CallKind::Watch { silence: options.silence.or(usual), retries };
         let answered = self.client.connection.open(&request, kind, &self.client.stop)?;
         let media = answered.content_type.split(';').next().unwrap_or_default().trim();
         if !media.is_empty() && !media.eq_ignore_ascii_case(JSON) {

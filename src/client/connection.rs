@@ -47,8 +47,9 @@ pub(crate) enum CallKind {
     Request,
     /// One page of a list, read as it arrives.
     List,
-    /// Events for as long as they come, with a limit on silence or none.
-    Watch { silence: Option<Duration> },
+    /// Events for as long as they come, with a limit on silence or none; opened again so often, if the server asks
+    /// for that.
+    Watch { silence: Option<Duration>, retries: u32 },
     /// Bytes for as long as they come.
     Stream,
 }
@@ -92,7 +93,8 @@ impl Connection {
     /// `Retry-After` is retried only for verbs that can safely happen twice. A too large resource
     /// version is not retried here, because waiting longer is the caller's decision. A watch that
     /// cannot be opened is an error and not an empty watch, and is not tried again after its connection
-    /// broke: an informer does that, and knows from where.
+    /// broke: an informer does that, and knows from where. Nor are watches of informers opened again because the
+    /// server asks for that: informers wait where others can see it.
     pub(crate) fn open(
         &self,
         request: &Request,
@@ -102,7 +104,13 @@ impl Connection {
         let bounds = self.bounds(kind, stop);
         let target = self.config.server.prefix.clone() + &request.target();
         let headers = self.headers(request, kind);
-        let mut retries_left = self.config.max_retries;
+        let mut retries_left = match kind {
+            CallKind::Watch { retries, .. } => retries,
+            _ => self.config.max_retries,
+        };
+        // A stream may last, but not the attempts to open it.
+        let opened_by =
+            bounds.deadline.or_else(|| Instant::now().checked_add(self.config.timeouts.request));
         let mut may_renew = true;
         let mut earlier: Option<Error> = None;
         loop {
@@ -135,9 +143,7 @@ impl Connection {
                 return Err(after(earlier, error));
             };
             retries_left -= 1;
-            let too_late =
-                bounds.deadline.is_some_and(|deadline| Instant::now() + wait >= deadline);
-            if too_late {
+            if opened_by.is_some_and(|deadline| Instant::now() + wait >= deadline) {
                 return Err(after(earlier, error));
             }
             log::debug!("trying again in {wait:?}: {error}");
@@ -154,7 +160,7 @@ impl Connection {
         let (deadline, silence) = match kind {
             CallKind::Request => (now.checked_add(timeouts.request), None),
             CallKind::List => (now.checked_add(timeouts.list_page), Some(timeouts.list_idle)),
-            CallKind::Watch { silence } => (None, silence),
+            CallKind::Watch { silence, .. } => (None, silence),
             CallKind::Stream => (None, None),
         };
         Bounds { stop: stop.clone(), deadline, silence }
@@ -214,7 +220,7 @@ impl Connection {
             return Err(self.failure(response, request));
         }
         let content_type = response.header("content-type").unwrap_or_default().to_owned();
-        if let CallKind::Watch { silence } = kind {
+        if let CallKind::Watch { silence, .. } = kind {
             response.body.set_silence(silence);
         } else if kind == CallKind::Stream {
             response.body.set_silence(None);

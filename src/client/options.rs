@@ -122,7 +122,7 @@ impl ListOptions {
         self
     }
 
-    /// How long the server may be silent on a watch.
+    /// How long the server may be silent on a watch; zero is refused.
     #[must_use]
     pub fn silence(mut self, limit: Duration) -> Self {
         self.silence = Some(limit);

@@ -123,7 +123,7 @@ impl<K: 'static> Reflector<K> {
 ///
 /// # Blocking
 ///
-/// For as long as the list takes, and for `settle` if anything differs.
+/// For as long as the list takes; if anything differs for `settle`, and if it still does for another list.
 #[doc(alias = "KUBE_WATCHLIST_INCONSISTENCY_DETECTOR")]
 pub fn check_consistency<J, K: 'static>(
     source: &(impl ListerWatcher<J> + ?Sized),
@@ -144,6 +144,12 @@ pub fn check_consistency<J, K: 'static>(
         let now = store.get_by_key(found.key.as_str());
         now.as_ref().map(Object::resource_version) == found.stored.as_deref()
     });
+    if differing.is_empty() {
+        return Ok(differing);
+    }
+    // What came and went meanwhile is missing from the store as it should be.
+    let listed = list_versions(source, stop)?;
+    differing.retain(|found| listed.get(&found.key) == found.listed.as_ref());
     Ok(differing)
 }
 

@@ -25,6 +25,7 @@ use self::{
     backoff::{Delays, Random},
     next::{Next, Report, Stage},
     patience::Patience,
+    streamed::Suspicion,
 };
 pub use self::{
     audit::{ConsistencyError, Inconsistency, check_consistency},
@@ -82,11 +83,14 @@ pub(crate) type ErrorHandler = Arc<dyn Fn(&Error) + Send + Sync>;
 ///
 /// # Differences from client-go
 ///
-/// - Lists are not collected before they are handed on: their objects are queued as they arrive.
+/// - Lists are not collected before they are handed on: their objects are queued as they arrive, also those of a list
+///   that fails before its end. Nothing is deleted by such a list.
 /// - A server that does not end a streamed list is given up on after a while, and asked plainly from
 ///   then on.
 /// - A watch that falls silent is opened again: a connection that is dead is noticed.
 /// - A watch that cannot be opened because the server is out of order is tried again without listing.
+/// - After a watch that failed, and another one on which nothing came, one object is listed, to see whether the
+///   server has gone back to an older state.
 /// - A watch is not opened again without a pause if it ended within a second and brought nothing new for
 ///   the third time in a row, nor after an internal error that is put up with.
 /// - The reflectors of one client get along: four of them list at a time, streamed or not; while the
@@ -127,8 +131,8 @@ struct State {
     paginated: bool,
     /// The server does not stream these lists.
     no_streaming: bool,
-    /// Of which its silence is the only sign.
-    silent: bool,
+    /// Or so it seems: the next plain list will show.
+    suspicion: Option<Suspicion>,
     /// With internal errors of the server.
     patience: Patience,
     /// The last failure in the log, until something works.
@@ -237,7 +241,7 @@ impl<K: 'static> ReflectorBuilder<K> {
                 version_lost: false,
                 paginated: false,
                 no_streaming: false,
-                silent: false,
+                suspicion: None,
                 patience: Patience::new(self.options.internal_errors),
                 warned: None,
                 random: Random::new(),
@@ -347,7 +351,7 @@ impl<K: 'static> Reflector<K> {
             Some(watch) => watch,
             None => {
                 let listed = self.list(stop);
-                self.judge_silence(listed.is_ok());
+                self.judge_suspicion(&listed);
                 listed?;
                 Opened::Not
             }
@@ -376,12 +380,12 @@ impl<K: 'static> Reflector<K> {
     /// The same over and over is worth a word once.
     fn log_failure(&self, why: String) {
         let name = &self.options.name;
-        let mut state = self.state.lock();
-        if state.warned.as_ref() == Some(&why) {
+        // Not under the lock: loggers are not ours.
+        let before = self.state.lock().warned.replace(why.clone());
+        if before.as_ref() == Some(&why) {
             log::debug!("reflector {name}: again: {why}");
         } else {
             log::warn!("reflector {name}: {why}");
-            state.warned = Some(why);
         }
     }
 

@@ -153,7 +153,7 @@ fn is_out_of_order(error: &Error) -> bool {
 }
 
 /// What servers answer that do not know, or do not want, `sendInitialEvents`.
-fn refuses_streaming(error: &Error) -> bool {
+pub(super) fn refuses_streaming(error: &Error) -> bool {
     error.is_invalid() || error.is_bad_request() || error.is_method_not_allowed()
 }
 

@@ -168,7 +168,7 @@ impl<K: Body> ListerWatcher<K> for ListWatch<K> {
 
     fn watch(&self, options: &ListOptions, stop: &StopToken) -> Result<Watch<K>> {
         let options = self.tweaked(options);
-        let watch = self.api.with_stop(stop).watch(&options)?;
+        let watch = self.api.with_stop(stop).watch_once(&options)?;
         if options.send_initial_events == Some(true) && options.selects_nothing() {
             // Nobody was asked, so nobody says that this was all.
             let all = WatchEvent::Bookmark(Bookmark {

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use super::{
     Opened, Reflector,
     batch::Batch,
-    next::{Next, Stage, after_error_event},
+    next::{Next, Stage, after_error_event, refuses_streaming},
     of_one_object,
 };
 use crate::{
     client::{ListOptions, ResourceVersionMatch, Turn, Watch, WatchEvent},
-    error::{Error, Result},
+    error::{Error, Phase, Result},
     stop::StopToken,
 };
 
@@ -67,7 +67,14 @@ impl<K: 'static> Reflector<K> {
             };
             match turn.held_up_by(|| self.next(Stage::StreamedList, &error)) {
                 // Silence where objects should be: the server does not know what was asked of it.
-                Next::RewatchLater if is_silence(&error) => return Ok(self.blame_silence()),
+                Next::RewatchLater if is_silence_in(Phase::Body, &error) => {
+                    return Ok(self.blame_silence());
+                }
+                // Not even the head of an answer: something on the way may wait for what comes after it.
+                Next::RewatchLater if is_silence_in(Phase::Response, &error) => {
+                    self.suspect(Suspicion::Silent);
+                    return Ok(None);
+                }
                 Next::RewatchLater => {
                     ended += u32::from(is_disconnect(&error));
                     if ended == ENDED_EARLY {
@@ -87,7 +94,7 @@ impl<K: 'static> Reflector<K> {
                     self.give_up("the server does not do it");
                     // A resource that cannot be watched says nothing about others.
                     if !error.is_method_not_allowed() {
-                        self.crowd.does_not_stream();
+                        self.suspect(Suspicion::Refuses);
                     }
                     return Ok(None);
                 }
@@ -102,18 +109,23 @@ impl<K: 'static> Reflector<K> {
         self.state.lock().no_streaming = true;
     }
 
-    /// A server that does not know what it was asked for is silent, and so is one that is not there.
     fn blame_silence(&self) -> Option<Opened<K>> {
         self.give_up("the server never came to its end");
-        self.state.lock().silent = true;
-        self.crowd.does_not_stream();
+        self.suspect(Suspicion::Silent);
         None
     }
 
-    /// A plain list after a silent stream shows which of the two it was.
-    pub(super) fn judge_silence(&self, plain_list_came: bool) {
+    /// The server may not stream lists, but then it may be something else.
+    fn suspect(&self, suspicion: Suspicion) {
+        self.state.lock().suspicion = Some(suspicion);
+        self.crowd.does_not_stream();
+    }
+
+    /// The plain list after a stream that failed shows what it was.
+    pub(super) fn judge_suspicion(&self, listed: &Result<()>) {
         let mut state = self.state.lock();
-        if std::mem::take(&mut state.silent) && !plain_list_came {
+        let Some(suspicion) = state.suspicion.take() else { return };
+        if suspicion.is_refuted_by(listed) {
             state.no_streaming = false;
             drop(state);
             self.crowd.may_stream_after_all();
@@ -140,6 +152,7 @@ impl<K: 'static> Reflector<K> {
         let mut events = 0;
         let mut wait = Wait::new(self.options.stream_silence);
         while wait.limit_silence(&mut watch) {
+            let asked = Instant::now();
             let Some(event) = watch.next() else {
                 let lasted = started.elapsed();
                 log::debug!("streamed list ended before its end: {events} events in {lasted:?}");
@@ -151,8 +164,9 @@ impl<K: 'static> Reflector<K> {
             if events == LONG {
                 watch.set_gather(GATHER);
             }
-            wait.saw(&event);
-            self.progress.received(Instant::now());
+            let now = Instant::now();
+            wait.saw(&event, now.duration_since(asked));
+            self.progress.received(now);
             // Transforms and error handlers are not ours.
             let passed_over = |applied: Result<()>| {
                 if let Err(error) = applied {
@@ -186,31 +200,49 @@ impl<K: 'static> Reflector<K> {
     }
 }
 
+/// Why a server may not stream lists.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Suspicion {
+    /// One that does not know what it was asked for is silent, and so is one that is not there.
+    Silent,
+    /// It refuses what it does not know, and what is wrong with the rest of the request.
+    Refuses,
+}
+
+impl Suspicion {
+    fn is_refuted_by(self, listed: &Result<()>) -> bool {
+        match (self, listed) {
+            (_, Ok(())) => false,
+            (Self::Silent, Err(_)) => true,
+            (Self::Refuses, Err(error)) => refuses_streaming(error),
+        }
+    }
+}
+
 /// How long is waited for the next object of a list. Changes are no objects of it: a server that does
-/// not know what it was asked for sends them for ever.
+/// not know what it was asked for sends them for ever. Nor is it the server's time that transforms take.
 struct Wait {
     limit: Duration,
-    since: Instant,
+    waited: Duration,
     limited_to: Duration,
 }
 
 impl Wait {
     fn new(limit: Duration) -> Self {
-        Self { limit, since: Instant::now(), limited_to: Duration::ZERO }
+        Self { limit, waited: Duration::ZERO, limited_to: Duration::ZERO }
     }
 
-    fn saw<K>(&mut self, event: &Result<WatchEvent<K>>) {
-        if matches!(event, Ok(WatchEvent::Added(_))) {
-            self.since = Instant::now();
-        }
+    /// An event for which so long was waited.
+    fn saw<K>(&mut self, event: &Result<WatchEvent<K>>, waited: Duration) {
+        let is_object = matches!(event, Ok(WatchEvent::Added(_)));
+        self.waited = if is_object { Duration::ZERO } else { self.waited + waited };
     }
 
     /// Lets the watch be silent for what is left of the time; false if nothing is.
     fn limit_silence<K>(&mut self, watch: &mut Watch<K>) -> bool {
-        let waited = self.since.elapsed();
         // Most events are objects of the list, and change nothing here.
-        let left =
-            if waited < self.limit / 2 { self.limit } else { self.limit.saturating_sub(waited) };
+        let is_new = self.waited < self.limit / 2;
+        let left = if is_new { self.limit } else { self.limit.saturating_sub(self.waited) };
         if left != self.limited_to && !left.is_zero() {
             self.limited_to = left;
             watch.set_silence(left);
@@ -223,7 +255,6 @@ fn is_disconnect(error: &Error) -> bool {
     matches!(error, Error::Transport(cause) if cause.is_disconnect())
 }
 
-fn is_silence(error: &Error) -> bool {
-    matches!(error, Error::Transport(cause)
-        if cause.is_timeout() && cause.phase() == crate::Phase::Body)
+pub(super) fn is_silence_in(phase: Phase, error: &Error) -> bool {
+    matches!(error, Error::Transport(cause) if cause.is_timeout() && cause.phase() == phase)
 }

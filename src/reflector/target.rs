@@ -43,8 +43,8 @@ pub trait ReflectorStore<T>: Send + Sync + 'static {
     fn more_follows(&self, _more: bool) {}
 }
 
-/// A list on its way into a [`ReflectorStore`]. Dropped before its end, it has changed nothing that
-/// counts: no object is gone by it.
+/// A list on its way into a [`ReflectorStore`]. Dropped before its end, no object is gone by it; those that
+/// it has brought may have been passed on.
 pub trait ListTarget<T> {
     /// An object of the list.
     ///

@@ -8,10 +8,11 @@ use super::{
     next::{self, Circling, Next, Report, Session, Stage},
     of_one_object,
     pace::Pace,
+    streamed::is_silence_in,
 };
 use crate::{
     client::{ListOptions, ResourceVersionMatch, Watch, WatchEvent},
-    error::{Error, Result},
+    error::{Error, Phase, Result},
     stop::StopToken,
 };
 
@@ -45,6 +46,9 @@ impl<K: 'static> Reflector<K> {
                         Ok(watch) => (watch, !matches!(&*version, "" | "0")),
                         Err(error) => {
                             doubt.grows();
+                            // Something on the way may pass on the head with what follows, which the end of a
+                            // short watch does.
+                            quiet |= is_silence_in(Phase::Response, &error);
                             match self.next(Stage::OpenWatch, &error) {
                                 Next::RewatchLater => self.pause(Some(&error), stop)?,
                                 _ => return Err(error),

@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use kinformer::{
-    Client, ConsistencyError, DynamicObject, Inconsistency, ListWatch, SharedInformer, StopToken,
+    Client, ConsistencyError, DynamicObject, Inconsistency, ListWatch, Object, SharedInformer,
+    StopToken,
     cache::{Store, meta_namespace_key},
     check_consistency,
     testing::{ApiServer, Fault, Moment, Verb, When},
@@ -12,6 +13,7 @@ use parking_lot::Mutex;
 
 use crate::{
     mirror::{Mirror, delete, put},
+    script::Script,
     support::{LIMIT, config_maps, eventually, no_pause, object},
 };
 
@@ -94,6 +96,17 @@ fn what_is_only_on_its_way_is_not_an_inconsistency() {
     let settle = Duration::from_secs(5);
     let found = check_consistency(&source, &mirror.store, settle, &StopToken::new()).unwrap();
     assert_eq!(found, []);
+}
+
+#[test]
+fn what_has_come_and_gone_meanwhile_is_not_an_inconsistency() {
+    let found = |later: &[&'static str]| {
+        let source = Script::new().list("1", &["a:1", "b:2"]).list("9", later).source();
+        let empty = Store::<Object>::new(meta_namespace_key);
+        texts(&check_consistency(&source, &empty, SETTLE, &StopToken::new()).unwrap())
+    };
+    assert_eq!(found(&["a:3"]), [""; 0], "one has changed, one is gone");
+    assert_eq!(found(&["a:1", "c:4"]), ["default/a - 1"], "one is still there");
 }
 
 #[test]

@@ -308,6 +308,50 @@ fn one_resource_that_is_not_streamed_says_nothing_about_a_server_that_does() {
     }
 }
 
+/// A selector that the server does not know, for example.
+#[test]
+fn a_request_that_is_refused_streamed_or_not_says_nothing_about_streaming() {
+    for code in [400, 422] {
+        let server = ApiServer::start().unwrap();
+        put(&server, "a", "1");
+        server.inject(watch().once(), Fault::status(code));
+        server.inject(When::any().verb(Verb::List).once(), Fault::status(code));
+        let client = Client::new(server.config()).unwrap();
+        Mirror::of(&client, short_pauses(), |builder| builder).wait_for(&server);
+        Mirror::of(&client, short_pauses(), |builder| builder).wait_for(&server);
+        assert_eq!((streams(&server), lists(&server)), (3, 1), "{code}");
+    }
+}
+
+/// Some proxies pass on the head of an answer with the first of its body.
+#[test]
+fn a_watch_whose_head_does_not_come_is_replaced_by_a_list_and_then_by_a_short_watch() {
+    let server = ApiServer::start().unwrap();
+    put(&server, "a", "1");
+    server.inject(watch().times(2), Fault::Hang { at: Moment::BeforeHead });
+    let client = Client::new(server.config()).unwrap();
+    let start = || {
+        Mirror::of(&client, short_pauses(), |builder| builder.watch_silence(Duration::from_secs(1)))
+    };
+    let mirror = start();
+    mirror.wait_for(&server);
+    eventually("the watch after the one that hangs", || server.watches() == 1);
+    assert_eq!((streams(&server), lists(&server)), (1, 1));
+    let timeout =
+        |query: &str| query.split("timeoutSeconds=").nth(1)?.split('&').next()?.parse().ok();
+    let asked_for: Vec<u32> =
+        server.requests().iter().filter_map(|request| timeout(&request.query)).collect();
+    assert!(matches!(asked_for[..], [300..=600, 300..=600, 1]), "{asked_for:?}");
+    put(&server, "b", "2");
+    mirror.wait_for(&server);
+    start().wait_for(&server);
+    assert_eq!(
+        (streams(&server), lists(&server)),
+        (1, 2),
+        "others of the client need not find out"
+    );
+}
+
 #[test]
 fn a_silence_in_which_nothing_works_is_not_taken_for_a_server_that_does_not_stream() {
     let server = ApiServer::start().unwrap();

@@ -226,6 +226,22 @@ fn a_stream_without_end_is_given_up_even_if_changes_keep_coming() {
 }
 
 #[test]
+fn the_time_that_a_transform_takes_is_not_the_silence_of_the_server() {
+    let limit = std::time::Duration::from_millis(200);
+    let fifo: DeltaFifo<Object> = DeltaFifo::builder(meta_namespace_key)
+        .transform(move |object| {
+            std::thread::sleep(limit * 2);
+            Ok(object)
+        })
+        .build();
+    let mut run = Script::streaming()
+        .watch([added("a", "1"), modified("a", "2"), added("b", "3"), marker("4")], End::Idle)
+        .run_into(Arc::new(fifo), |builder| builder.backoff(no_pause()).stream_silence(limit));
+    run.wait_for_version("4");
+    run.expect(&["stream -"]);
+}
+
+#[test]
 fn a_watch_that_has_expired_when_it_is_opened_is_followed_by_a_stream_and_nothing_goes_before_its_end()
  {
     let (release, gate) = (StopToken::new(), StopToken::new());

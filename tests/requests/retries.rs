@@ -356,6 +356,28 @@ fn a_watch_waits_as_it_is_asked_to_before_it_streams() {
 }
 
 #[test]
+fn the_attempts_to_open_a_watch_or_a_log_take_no_longer_than_a_request_may() {
+    let mut timeouts = Timeouts::default();
+    timeouts.request = Duration::from_secs(20);
+    for (_, _, call) in CALLS.iter().filter(|(name, ..)| matches!(*name, "watch" | "log")) {
+        let server = failing(1, || Reply::retry(429, "30"));
+        let started = Instant::now();
+        let error = call(&client(server.config().timeouts(timeouts.clone()))).unwrap_err();
+        assert!(error.is_too_many_requests());
+        assert!(started.elapsed() < Duration::from_secs(15));
+    }
+}
+
+#[test]
+fn a_watch_that_may_not_be_silent_at_all_is_refused() {
+    let server = Server::in_turn([]);
+    let options = ListOptions::new().silence(Duration::ZERO);
+    let error = server.client().dynamic(&pods()).watch(&options).unwrap_err();
+    assert!(error.to_string().contains("silence"), "{error}");
+    assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
 fn a_watch_that_is_refused_says_why() {
     let refused = |reply: fn() -> Reply| {
         let server = failing(1, reply);

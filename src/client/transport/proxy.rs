@@ -69,7 +69,8 @@ fn is_exempt(host: &str, port: u16, list: &str) -> bool {
         if only_port.is_some_and(|only| only != port) {
             return false;
         }
-        let name = name.trim_start_matches("*.").to_ascii_lowercase();
+        // Only what is below it, as in Go.
+        let name = if name.starts_with("*.") { &name[1..] } else { name }.to_ascii_lowercase();
         let suffix = name.trim_start_matches('.');
         (host == suffix && !name.starts_with('.'))
             || host.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('.'))
@@ -283,7 +284,7 @@ mod tests {
         assert!(exempt("a.example", "*"));
         assert!(exempt("example", "example") && exempt("a.example", "example"));
         assert!(exempt("a.example", " x , .example") && !exempt("example", ".example"));
-        assert!(exempt("A.Example", "*.example"));
+        assert!(exempt("A.Example", "*.example") && !exempt("example", "*.example"));
         assert!(!exempt("badexample", "example"));
         assert!(exempt("10.1.2.3", "10.0.0.0/8") && !exempt("11.1.2.3", "10.0.0.0/8"));
         assert!(exempt("10.1.2.3", "10.1.2.3") && exempt("fd00::1", "fd00::/8"));
