@@ -126,8 +126,9 @@ impl<T: Clone + 'static> DeltaFifoBuilder<T> {
     }
 
     /// Says whether a listed object is the same as the known one, which is then queued in its place, so
-    /// that there are not two copies of it. Called with the queue's lock held: it must not call the
-    /// queue. Defaults to never.
+    /// that there are not two copies of it. As long as no list was complete it is not queued at all: one that was
+    /// abandoned has brought it already. Called with the queue's lock held: it must not call the queue.
+    /// Defaults to never.
     pub fn unchanged(mut self, same: impl Fn(&T, &T) -> bool + Send + Sync + 'static) -> Self {
         self.0.unchanged = Some(Box::new(same));
         self
@@ -538,22 +539,25 @@ impl<T: Clone + 'static> Options<T> {
         if self.emit_replaced { Delta::Replaced(object) } else { Delta::Sync(object) }
     }
 
-    /// The known object if the listed one says nothing new.
-    pub(super) fn known_or(
+    /// What to queue for a listed object: the known one if it says nothing new, and `None` if that goes without
+    /// saying.
+    pub(super) fn to_queue(
         &self,
         state: &State<T>,
         key: &ObjectKey,
         hash: KeyHash,
         object: T,
-    ) -> T {
-        let Some(unchanged) = &self.unchanged else { return object };
-        // Without the queued changes the known object is not what it will be.
-        if state.is_queued_at(key, hash) {
-            return object;
+    ) -> Option<T> {
+        let Some(unchanged) = &self.unchanged else { return Some(object) };
+        // With the queued changes the known object will be another.
+        if let Some(newest) = state.newest_queued(key, hash) {
+            let is_told =
+                !state.populated && newest.live().is_some_and(|newest| unchanged(newest, &object));
+            return (!is_told).then_some(object);
         }
         match self.known_object(state, key) {
-            Some(known) if unchanged(&known, &object) => known,
-            _ => object,
+            Some(known) if unchanged(&known, &object) => state.populated.then_some(known),
+            _ => Some(object),
         }
     }
 

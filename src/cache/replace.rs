@@ -140,10 +140,11 @@ impl Replacing {
         object: T,
     ) {
         let hash = state.hash(&key);
-        if self.number.is_none() {
+        let object = options.to_queue(state, &key, hash, object);
+        if self.number.is_none() || object.is_none() {
             self.keys.insert(hash, &key);
         }
-        let object = options.known_or(state, &key, hash, object);
+        let Some(object) = object else { return };
         let at = state.enqueue_listed(key, hash, options.listed(object));
         if let Some(number) = self.number {
             state.mark(at, number);

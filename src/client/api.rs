@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::{
     Client,
     connection::CallKind,
-    crowd::Crowd,
     failure,
     list::{self, List, ListMeta},
     options::{DeleteOptions, FieldValidation, ListOptions, LogOptions, Patch, WriteOptions},
@@ -274,14 +273,9 @@ impl<K: Body> Api<K> {
         self.request(Method::Get, None).map(drop)
     }
 
-    /// Whom reflectors of these objects have to get along with.
-    pub(crate) fn crowd(&self) -> &Arc<Crowd> {
-        &self.client.connection.crowd
-    }
-
-    /// What stops its calls.
-    pub(crate) fn stop_token(&self) -> &StopToken {
-        self.client.stop_token()
+    /// What its calls are made with.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 
     /// Lists objects page by page, as they are asked for.

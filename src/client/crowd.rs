@@ -38,6 +38,8 @@ struct State {
     regained: u64,
     /// Whether the server streams lists, as far as that is known.
     streams: Option<bool>,
+    /// Whether long lists had better be plain, as far as that is known.
+    plain_if_long: Option<bool>,
 }
 
 /// How a wait for a server out of reach ended.
@@ -144,6 +146,17 @@ impl Crowd {
         let mut state = self.state.lock();
         state.streams = state.streams.filter(|&streams| streams);
     }
+
+    /// Whether long lists had better be plain. As long as that is not known, `ask` is called, by several at a time
+    /// perhaps; without an answer it is not so for now.
+    pub(crate) fn plain_if_long(&self, ask: impl FnOnce() -> Option<bool>) -> bool {
+        let known = self.state.lock().plain_if_long;
+        let answer = known.or_else(ask);
+        if answer.is_some() {
+            self.state.lock().plain_if_long = answer;
+        }
+        answer.unwrap_or(false)
+    }
 }
 
 impl Interrupt for Crowd {
@@ -240,6 +253,14 @@ mod tests {
             assert!(waiting.join().unwrap());
         });
         assert_eq!(crowd.state.lock().waiting, 0);
+    }
+
+    #[test]
+    fn what_was_answered_about_long_lists_is_not_asked_again() {
+        let crowd = Crowd::default();
+        assert!(!crowd.plain_if_long(|| None));
+        assert!(crowd.plain_if_long(|| Some(true)));
+        assert!(crowd.plain_if_long(|| unreachable!()));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::{
     io::{self, Read},
     sync::Arc,
+    time::Duration,
 };
 
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
@@ -14,6 +15,13 @@ use crate::{
     object::{Object, Origin, Shape},
     stop::StopToken,
 };
+
+/// After so many objects a list is long.
+pub(crate) const LONG: u32 = 200;
+
+/// How long the objects of a long list are left to gather: to be woken for every one of them costs as much as the
+/// object does, and the list is not complete before its last.
+pub(crate) const GATHER: Duration = Duration::from_millis(1);
 
 /// What a list says besides its items.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
@@ -66,12 +74,16 @@ pub(super) fn read<K>(
     item: &mut dyn FnMut(Result<Object<K>, DecodeError>),
 ) -> Result<ListMeta> {
     let mut stream = items_of(body, &origin.shape);
-    let cut = cut(&mut stream, &mut |text| {
-        // Many may have arrived that nobody wants any more.
-        stop.check().map_err(io::Error::other)?;
-        item(Object::ingest(origin, text));
-        Ok(())
-    });
+    let cut = cut(
+        &mut stream,
+        &mut |text| {
+            // Many may have arrived that nobody wants any more.
+            stop.check().map_err(io::Error::other)?;
+            item(Object::ingest(origin, text));
+            Ok(())
+        },
+        |body| body.set_gather(GATHER),
+    );
     match cut {
         Ok(envelope) => metadata(&envelope, origin),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(malformed(origin, error)),
@@ -92,10 +104,11 @@ pub(crate) fn cut_list(
     shape: &Shape,
     item: &mut dyn FnMut(Value<'_>),
 ) -> io::Result<Vec<u8>> {
-    cut(&mut items_of(reader, shape), &mut |text| {
+    let mut item = |text: Value<'_>| {
         item(text);
         Ok(())
-    })
+    };
+    cut(&mut items_of(reader, shape), &mut item, |_| {})
 }
 
 /// Reads an answer to its end only to know whether it is a failure after all.
@@ -111,10 +124,12 @@ pub(super) fn discard(body: &mut Body) -> Result<()> {
     }
 }
 
-/// Cuts the items out of a list; gives back the rest of it, with an empty array in their place.
-fn cut(
-    stream: &mut JsonStream<impl Read>,
+/// Cuts the items out of a list; gives back the rest of it, with an empty array in their place. `is_long` is called
+/// when there are many.
+fn cut<R: Read>(
+    stream: &mut JsonStream<R>,
     item: &mut dyn FnMut(Value<'_>) -> io::Result<()>,
+    is_long: fn(&mut R),
 ) -> io::Result<Vec<u8>> {
     /// A list's own fields are small. This bounds what a server gone wrong can make of them.
     const MAX_ENVELOPE: usize = 1024 * 1024;
@@ -129,7 +144,7 @@ fn cut(
             envelope.push(b':');
             stream.expect(b':')?;
             if is_items && stream.peek()? != Some(b'n') {
-                cut_items(stream, item)?;
+                cut_items(stream, item, is_long)?;
                 envelope.extend_from_slice(b"[]");
             } else {
                 envelope.extend_from_slice(stream.take_value()?.bytes());
@@ -154,14 +169,18 @@ fn cut(
     }
 }
 
-fn cut_items(
-    stream: &mut JsonStream<impl Read>,
+fn cut_items<R: Read>(
+    stream: &mut JsonStream<R>,
     item: &mut dyn FnMut(Value<'_>) -> io::Result<()>,
+    is_long: fn(&mut R),
 ) -> io::Result<()> {
     stream.expect(b'[')?;
     if stream.peek()? != Some(b']') {
-        loop {
+        for count in 1u64.. {
             item(stream.take_value()?)?;
+            if count == u64::from(LONG) {
+                is_long(stream.reader_mut());
+            }
             if stream.peek()? != Some(b',') {
                 break;
             }
@@ -211,10 +230,11 @@ mod tests {
     fn cut_text(text: &str) -> io::Result<(Vec<String>, String)> {
         let mut items = Vec::new();
         let mut stream = JsonStream::new(text.as_bytes());
-        let envelope = cut(&mut stream, &mut |item| {
+        let mut item = |item: Value<'_>| {
             items.push(String::from_utf8(item.bytes().to_vec()).unwrap());
             Ok(())
-        })?;
+        };
+        let envelope = cut(&mut stream, &mut item, |_| {})?;
         Ok((items, String::from_utf8(envelope).unwrap()))
     }
 

@@ -34,7 +34,11 @@ pub use self::{
     watch::{Bookmark, Watch, WatchEvent},
 };
 use self::{connection::Connection, request::Request, transport::Method};
-pub(crate) use self::{crowd::Waited, turns::Turn};
+pub(crate) use self::{
+    crowd::Waited,
+    list::{GATHER, LONG},
+    turns::Turn,
+};
 use crate::{
     config::Config,
     error::{Error, Result},
@@ -115,6 +119,23 @@ impl Client {
     /// What stops its calls.
     pub(crate) fn stop_token(&self) -> &StopToken {
         &self.stop
+    }
+
+    /// Whom the reflectors of its objects have to get along with.
+    pub(crate) fn crowd(&self) -> &Arc<Crowd> {
+        &self.connection.crowd
+    }
+
+    /// Whether long lists had better be asked for plainly and whole, rather than as streams; asks the server once.
+    ///
+    /// A plain list takes a server half the time of a stream, in which each object is wrapped and so written twice. But
+    /// before 1.33 it was made in memory, all of it, before anything was sent.
+    pub(crate) fn plain_if_long(&self) -> bool {
+        self.crowd().plain_if_long(|| match self.server_version() {
+            Ok(version) => Some(version.is_at_least(1, 33)),
+            Err(Error::Stopped | Error::Transport(_)) => None,
+            Err(_) => Some(false),
+        })
     }
 
     /// The configuration it was made from.
@@ -236,6 +257,17 @@ pub struct ServerVersion {
     pub platform: String,
 }
 
+impl ServerVersion {
+    /// Whether it is this one or a later one; what is not a number counts as none.
+    pub(crate) fn is_at_least(&self, major: u32, minor: u32) -> bool {
+        let number = |text: &str| {
+            let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+            text[..end].parse().unwrap_or(0)
+        };
+        (number(&self.major), number(&self.minor)) >= (major, minor)
+    }
+}
+
 /// What the fuzz targets reach that nothing else outside this module does.
 #[cfg(feature = "_fuzz")]
 pub(crate) mod fuzzing {
@@ -243,4 +275,30 @@ pub(crate) mod fuzzing {
         list::cut_list,
         watch::{frames_of, parse as parse_frame},
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers_whatever_providers_add() {
+        let is_at_least_1_33 = |major: &str, minor: &str| {
+            let version = ServerVersion {
+                major: major.into(),
+                minor: minor.into(),
+                ..ServerVersion::default()
+            };
+            version.is_at_least(1, 33)
+        };
+        for (major, minor) in [("1", "33"), ("1", "34+"), ("1", "33-eks"), ("1", "100"), ("2", "0")]
+        {
+            assert!(is_at_least_1_33(major, minor), "{major}.{minor}");
+        }
+        for (major, minor) in
+            [("1", "32"), ("1", "32+"), ("1", "9"), ("", ""), ("x", "33"), ("1", "+33")]
+        {
+            assert!(!is_at_least_1_33(major, minor), "{major}.{minor}");
+        }
+    }
 }

@@ -196,7 +196,8 @@ impl ConfigBuilder {
         self
     }
 
-    /// Whether the server may compress its answers. Defaults to true.
+    /// Whether the server may compress its answers. Defaults to yes, unless it is on this machine: there it takes longer
+    /// to compress a list than to send it.
     pub fn compression(mut self, allowed: bool) -> Self {
         self.config.compression = allowed;
         self

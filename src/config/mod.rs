@@ -244,12 +244,13 @@ impl Config {
     fn new(server: ServerUrl) -> Self {
         Self {
             cluster: url::display_authority(&server.host, Some(server.port)),
+            // To compress takes a server longer than it takes the loopback to bring all of it.
+            compression: !server.is_loopback(),
             server,
             default_namespace: "default".into(),
             trust: Trust::System,
             tls_server_name: None,
             proxy: Proxy::FromEnvironment,
-            compression: true,
             identity: None,
             credentials: Credentials::Anonymous,
             impersonate: None,

@@ -60,9 +60,11 @@ pub(super) fn resolve(
         trust: trust(&cluster, &cluster_path, &mut problems),
         tls_server_name: tls_server_name(&cluster, &cluster_path, &mut problems),
         proxy: proxy(&cluster, &cluster_path, &mut problems),
-        compression: !cluster.disable_compression.as_ref().is_some_and(|flag| flag.value),
         ..Config::new(server)
     };
+    if let Some(disabled) = &cluster.disable_compression {
+        config.compression = !disabled.value;
+    }
     if let Some(name) = &cluster_name {
         config.cluster.clone_from(&name.value);
     }

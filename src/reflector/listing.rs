@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use super::{
-    ListTarget, PAGE, Reflector,
+    ListTarget, PAGE, Reflector, State,
     next::{Next, Stage},
+    streamed::LongLists,
 };
 use crate::{
     client::{ListMeta, ListOptions, ResourceVersionMatch},
@@ -19,6 +20,7 @@ impl<K: 'static> Reflector<K> {
         let version = self.list_version();
         let limit = self.page_limit(&version);
         let Err(error) = self.list_from(&version, limit, stop) else { return Ok(()) };
+        self.judge_long_list(&error);
         if self.next(Stage::List, &error) != Next::WithoutVersion {
             return Err(error);
         }
@@ -111,20 +113,24 @@ impl<K: 'static> Reflector<K> {
     }
 
     fn list_version(&self) -> String {
-        if self.state.lock().version_lost {
+        let state = self.state.lock();
+        if state.version_lost {
             return String::new();
         }
         match self.progress.resource_version() {
-            version if version.is_empty() => "0".to_owned(),
-            version => version,
+            version if !version.is_empty() => version,
+            // The newest, as a stream would have been.
+            _ if state.long_lists == LongLists::Plain => String::new(),
+            _ => "0".to_owned(),
         }
     }
 
     /// Lists from a version come out of a server's cache, whole, unless pages were asked for.
     fn page_limit(&self, version: &str) -> Option<u32> {
-        let paginated = self.state.lock().paginated;
+        let State { paginated, long_lists, .. } = *self.state.lock();
         match self.options.page_size {
             Some(size) => Some(size),
+            None if long_lists == LongLists::Plain => None,
             None if paginated || matches!(version, "" | "0") => Some(PAGE),
             None => None,
         }

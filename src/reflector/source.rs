@@ -58,6 +58,12 @@ pub trait ListerWatcher<K>: Send + Sync + 'static {
         false
     }
 
+    /// Whether a list that turns out long had better be plain than streamed; asks the server. Defaults to no.
+    #[doc(hidden)]
+    fn plain_if_long(&self, _stop: &StopToken) -> bool {
+        false
+    }
+
     /// Whether anything can be asked for at all. Defaults to yes.
     ///
     /// # Errors
@@ -184,16 +190,22 @@ impl<K: Body> ListerWatcher<K> for ListWatch<K> {
         true
     }
 
+    fn plain_if_long(&self, stop: &StopToken) -> bool {
+        // Events are in no server's cache: all of them at once would come out of etcd.
+        self.api.resource().plural() != "events"
+            && self.api.client().with_stop(stop).plain_if_long()
+    }
+
     fn check(&self) -> Result<()> {
         self.api.check()
     }
 
     fn crowd(&self) -> Option<Arc<Crowd>> {
-        Some(self.api.crowd().clone())
+        Some(self.api.client().crowd().clone())
     }
 
     fn stop_token(&self) -> Option<StopToken> {
-        Some(self.api.stop_token().clone())
+        Some(self.api.client().stop_token().clone())
     }
 
     fn shape(&mut self, shape: &Shape) {
@@ -239,6 +251,10 @@ impl<K: 'static, S: ListerWatcher<K>> ListerWatcher<DynamicObject> for Erased<K,
 
     fn streams_lists(&self) -> bool {
         self.source.streams_lists()
+    }
+
+    fn plain_if_long(&self, stop: &StopToken) -> bool {
+        self.source.plain_if_long(stop)
     }
 
     fn check(&self) -> Result<()> {

@@ -9,18 +9,13 @@ use super::{
     of_one_object,
 };
 use crate::{
-    client::{ListOptions, ResourceVersionMatch, Turn, Watch, WatchEvent},
+    client::{GATHER, LONG, ListOptions, ResourceVersionMatch, Turn, Watch, WatchEvent},
     error::{Error, Phase, Result},
     stop::StopToken,
 };
 
 /// Streams that end before the list does: after this many, a plain list is asked for.
 const ENDED_EARLY: u32 = 2;
-
-/// After so many objects a list is long, and what comes next is left to gather for a moment: to be woken for
-/// every object costs as much as the object does, and the list is not complete before its last.
-const LONG: u32 = 100;
-const GATHER: Duration = Duration::from_millis(1);
 
 /// How a streamed list went.
 enum Streamed<K> {
@@ -29,6 +24,8 @@ enum Streamed<K> {
     Ended,
     /// What comes are changes, but not the end of the list.
     Endless,
+    /// It is long, and had better be plain.
+    Long,
 }
 
 impl<K: 'static> Reflector<K> {
@@ -38,7 +35,7 @@ impl<K: 'static> Reflector<K> {
         let mut ended = 0;
         loop {
             stop.check()?;
-            if !wanted || self.state.lock().no_streaming || !self.crowd.may_stream() {
+            if !wanted || self.had_better_not_stream() || !self.crowd.may_stream() {
                 return Ok(None);
             }
             // Held up to the end of the list, after which it is a watch like others, or until it is clear
@@ -55,6 +52,10 @@ impl<K: 'static> Reflector<K> {
                     return Ok(Some(Opened::Yes(watch)));
                 }
                 Ok(Streamed::Endless) => return Ok(self.blame_silence()),
+                Ok(Streamed::Long) => {
+                    self.state.lock().long_lists = LongLists::Plain;
+                    return Ok(None);
+                }
                 Ok(Streamed::Ended) => {
                     ended += 1;
                     if ended == ENDED_EARLY {
@@ -101,6 +102,26 @@ impl<K: 'static> Reflector<K> {
                 Next::Stop => return Err(error),
                 _ => return Ok(None),
             }
+        }
+    }
+
+    fn had_better_not_stream(&self) -> bool {
+        let state = self.state.lock();
+        state.no_streaming || state.long_lists == LongLists::Plain
+    }
+
+    /// Whether a list that is long had better be plain.
+    fn had_better_be_plain(&self, stop: &StopToken) -> bool {
+        let unknown = self.state.lock().long_lists == LongLists::Unknown;
+        unknown && self.options.page_size.is_none() && self.source.plain_if_long(stop)
+    }
+
+    /// A plain list has failed: unless nobody was there to be asked, it may have taken too long.
+    pub(super) fn judge_long_list(&self, error: &Error) {
+        let was_asked = !matches!(error, Error::Transport(cause) if cause.is_unreachable());
+        let mut state = self.state.lock();
+        if state.long_lists == LongLists::Plain && was_asked {
+            state.long_lists = LongLists::Streamed;
         }
     }
 
@@ -162,6 +183,9 @@ impl<K: 'static> Reflector<K> {
             batch.before_event(&mut watch);
             events += 1;
             if events == LONG {
+                if self.had_better_be_plain(stop) {
+                    return Ok(Streamed::Long);
+                }
                 watch.set_gather(GATHER);
             }
             let now = Instant::now();
@@ -198,6 +222,16 @@ impl<K: 'static> Reflector<K> {
         }
         Ok(Streamed::Endless)
     }
+}
+
+/// How lists are asked for after one of them was long.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum LongLists {
+    /// There was none yet.
+    Unknown,
+    Plain,
+    /// As others are: a plain one has failed.
+    Streamed,
 }
 
 /// Why a server may not stream lists.

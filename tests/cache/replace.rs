@@ -304,6 +304,8 @@ fn a_listed_object_that_did_not_change_is_the_known_one() {
     known.add(a.clone());
     known.add(b.clone());
     let fifo = reusing(&known);
+    fifo.replace([Shared::new(("a", 1)), Shared::new(("b", 1))]).unwrap();
+    assert!(fifo.has_synced() && fifo.is_empty(), "the first list has nothing new to say");
     fifo.replace([Shared::new(("a", 1)), Shared::new(("b", 2))]).unwrap();
     let mut list = fifo.begin_replace();
     assert!(Shared::ptr_eq(&fifo.list()[0], &a));
@@ -311,6 +313,32 @@ fn a_listed_object_that_did_not_change_is_the_known_one() {
     while fifo.try_pop().is_some() {}
     list.item(Shared::new(("a", 1))).unwrap();
     assert!(Shared::ptr_eq(&fifo.list()[0], &a), "streamed too");
+}
+
+#[test]
+fn what_an_abandoned_list_has_brought_is_not_queued_again_by_the_first_that_is_complete() {
+    let known = Store::new(|item: &Shared| key(item));
+    let fifo = reusing(&known);
+    let item = |name, value| Shared::new((name, value));
+    let mut abandoned = fifo.begin_replace();
+    for name in ["applied", "in process", "queued", "changed", "gone"] {
+        abandoned.item(item(name, 1)).unwrap();
+    }
+    abandoned.abandon();
+    fifo.pop_with(|popped| known.add(popped.deltas.newest().object().unwrap().clone()));
+    fifo.pop_with(|_| {
+        let mut list = fifo.begin_replace();
+        for (name, value) in [("applied", 1), ("in process", 1), ("queued", 1), ("changed", 2)] {
+            list.item(item(name, value)).unwrap();
+        }
+        list.finish();
+    });
+    let pop = || fifo.try_pop().map(|popped| (popped.key.to_string(), popped.deltas.len()));
+    let left: Vec<_> = std::iter::from_fn(pop).collect();
+    let expected = [("queued", 1), ("changed", 2), ("gone", 2)];
+    assert_eq!(left, expected.map(|(key, deltas)| (key.to_owned(), deltas)));
+    assert!(fifo.has_synced());
+    assert_eq!(known.list().len(), 1, "nothing that was listed is deleted");
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod chaos;
 mod consistency;
 mod crowd;
 mod half_open;
+mod long_lists;
 mod mirror;
 mod pace;
 mod pages;

@@ -204,18 +204,24 @@ fn encodings(config: impl FnOnce(&Server) -> Config) -> [String; 3] {
 
 #[test]
 fn the_configuration_says_whether_to_compress_and_watches_never_are() {
-    let all = encodings(|server| server.config().build().unwrap());
+    let all = encodings(|server| server.config().compression(true).build().unwrap());
     assert_eq!(all, ["gzip", "gzip", "identity"]);
+    let usual = encodings(|server| server.config().build().unwrap());
+    assert_eq!(usual, ["identity"; 3], "a server on this machine");
     let none = encodings(|server| server.config().compression(false).build().unwrap());
     assert_eq!(none, ["identity"; 3]);
-    let kubeconfig = encodings(|server| {
-        let text = format!(
-            "{{clusters: [{{name: c, cluster: {{server: '{}', disable-compression: true}}}}], \
-              contexts: [{{name: x, context: {{cluster: c}}}}], current-context: x}}",
-            server.url()
-        );
-        let config = Config::from_kubeconfig_str(&text, None).unwrap();
-        config.to_builder().no_proxy().build().unwrap()
-    });
-    assert_eq!(kubeconfig, ["identity"; 3]);
+    let kubeconfig = |cluster: &str| {
+        encodings(|server| {
+            let text = format!(
+                "{{clusters: [{{name: c, cluster: {{server: '{}'{cluster}}}}}], \
+                  contexts: [{{name: x, context: {{cluster: c}}}}], current-context: x}}",
+                server.url()
+            );
+            let config = Config::from_kubeconfig_str(&text, None).unwrap();
+            config.to_builder().no_proxy().build().unwrap()
+        })
+    };
+    assert_eq!(kubeconfig(", disable-compression: true"), none);
+    assert_eq!(kubeconfig(", disable-compression: false"), all);
+    assert_eq!(kubeconfig(""), usual);
 }

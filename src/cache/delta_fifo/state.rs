@@ -30,7 +30,7 @@ pub(in crate::cache) struct State<T> {
     /// How many lists there have been.
     lists: u32,
     /// Whether the first list is complete, or something else came before one.
-    populated: bool,
+    pub(super) populated: bool,
     /// The first of several lists are not all complete.
     pub(super) held: bool,
     /// Objects of the first list that are queued or in process.
@@ -202,6 +202,11 @@ impl<T> State<T> {
 
     pub(in crate::cache) fn is_queued_at(&self, key: &ObjectKey, hash: KeyHash) -> bool {
         self.find(key.as_str(), hash).is_some()
+    }
+
+    /// The last that is queued for a key.
+    pub(super) fn newest_queued(&self, key: &ObjectKey, hash: KeyHash) -> Option<&Delta<T>> {
+        Some(self.entries[self.find(key.as_str(), hash)?].deltas.newest())
     }
 
     pub(super) fn find(&self, key: &str, hash: KeyHash) -> Option<usize> {

@@ -63,10 +63,19 @@ impl Model {
     }
 
     pub(super) fn item(&mut self, thing: Thing) {
+        let queued = self.entry(thing.key).and_then(|entry| entry.deltas.last());
         let known = self.store.get(&thing.key).filter(|_| self.is_known(thing.key));
-        let reuse = self.setup.reuse_unchanged && !self.is_queued(thing.key);
-        let thing = match known {
-            Some(known) if reuse && known.version == thing.version => known.clone(),
+        let newest = match queued {
+            Some(Delta::Deleted(_)) => None,
+            Some(other) => other.object(),
+            None => known,
+        };
+        let same =
+            newest.filter(|newest| self.setup.reuse_unchanged && newest.version == thing.version);
+        let thing = match same {
+            // A list that was abandoned has brought it.
+            Some(_) if !self.populated => return,
+            Some(known) if queued.is_none() => known.clone(),
             _ => thing,
         };
         let told = if self.setup.emit_replaced { Delta::Replaced } else { Delta::Sync };
