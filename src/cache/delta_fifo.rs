@@ -126,9 +126,9 @@ impl<T: Clone + 'static> DeltaFifoBuilder<T> {
     }
 
     /// Says whether a listed object is the same as the known one, which is then queued in its place, so
-    /// that there are not two copies of it. As long as no list was complete it is not queued at all: one that was
-    /// abandoned has brought it already. Called with the queue's lock held: it must not call the queue.
-    /// Defaults to never.
+    /// that there are not two copies of it. It is not queued at all if that is what is queued for it already, nor, as
+    /// long as no list was complete, if it is known: a list that was abandoned has brought it. Called with the
+    /// queue's lock held: it must not call the queue. Defaults to never.
     pub fn unchanged(mut self, same: impl Fn(&T, &T) -> bool + Send + Sync + 'static) -> Self {
         self.0.unchanged = Some(Box::new(same));
         self
@@ -496,6 +496,16 @@ impl<T> Drop for Processing<'_, T> {
     }
 }
 
+/// What a listed object says that has not been said.
+pub(super) enum News<T> {
+    /// The object, or the known one if that is the same.
+    Of(T),
+    /// Nothing: the same is in line, here.
+    InLine(usize),
+    /// Nothing: the consumer has the same.
+    None,
+}
+
 impl<T: Clone + 'static> Options<T> {
     /// The part that runs the user's code: never under the lock.
     fn prepare(&self, object: T) -> Result<(ObjectKey, T)> {
@@ -539,25 +549,29 @@ impl<T: Clone + 'static> Options<T> {
         if self.emit_replaced { Delta::Replaced(object) } else { Delta::Sync(object) }
     }
 
-    /// What to queue for a listed object: the known one if it says nothing new, and `None` if that goes without
-    /// saying.
-    pub(super) fn to_queue(
+    /// What to queue for a listed object.
+    pub(super) fn news(
         &self,
         state: &State<T>,
         key: &ObjectKey,
         hash: KeyHash,
         object: T,
-    ) -> Option<T> {
-        let Some(unchanged) = &self.unchanged else { return Some(object) };
-        // With the queued changes the known object will be another.
-        if let Some(newest) = state.newest_queued(key, hash) {
-            let is_told =
-                !state.populated && newest.live().is_some_and(|newest| unchanged(newest, &object));
-            return (!is_told).then_some(object);
-        }
-        match self.known_object(state, key) {
-            Some(known) if unchanged(&known, &object) => state.populated.then_some(known),
-            _ => Some(object),
+    ) -> News<T> {
+        let Some(unchanged) = &self.unchanged else { return News::Of(object) };
+        match state.newest(key, hash) {
+            Some((at, Some(newest))) if unchanged(newest, &object) => News::InLine(at),
+            // With the queued changes the known object will be another.
+            Some(_) => News::Of(object),
+            None => match self.known_object(state, key) {
+                Some(known) if unchanged(&known, &object) => {
+                    if state.populated {
+                        News::Of(known)
+                    } else {
+                        News::None
+                    }
+                }
+                _ => News::Of(object),
+            },
         }
     }
 

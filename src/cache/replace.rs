@@ -2,7 +2,7 @@
 
 use super::{
     delta::{Deleted, Delta},
-    delta_fifo::{DeltaFifo, Options, State},
+    delta_fifo::{DeltaFifo, News, Options, State},
     key_set::KeySet,
 };
 use crate::{error::Result, object::ObjectKey};
@@ -140,12 +140,20 @@ impl Replacing {
         object: T,
     ) {
         let hash = state.hash(&key);
-        let object = options.to_queue(state, &key, hash, object);
-        if self.number.is_none() || object.is_none() {
+        if self.number.is_none() {
             self.keys.insert(hash, &key);
         }
-        let Some(object) = object else { return };
-        let at = state.enqueue_listed(key, hash, options.listed(object));
+        let at = match options.news(state, &key, hash, object) {
+            News::Of(object) => state.enqueue_listed(key, hash, options.listed(object)),
+            News::InLine(at) => {
+                state.count_listed(at);
+                at
+            }
+            News::None => {
+                self.keys.insert(hash, &key);
+                return;
+            }
+        };
         if let Some(number) = self.number {
             state.mark(at, number);
         }

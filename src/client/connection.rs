@@ -26,6 +26,9 @@ const MAX_ANSWER: u64 = 64 * 1024 * 1024;
 /// How much of an answer that is a failure is looked at.
 const MAX_FAILURE: u64 = 1024 * 1024;
 
+/// How long is waited for an answer that one can do without.
+const PROBE: Duration = Duration::from_secs(5);
+
 /// How long to wait before a GET is sent again that the connection broke under.
 const AFTER_DISCONNECT: Duration = Duration::from_secs(1);
 
@@ -45,6 +48,8 @@ pub(crate) struct Connection {
 pub(crate) enum CallKind {
     /// One answer, read whole.
     Request,
+    /// The same for an answer that one can do without: it is asked for once, and not waited for long.
+    Probe,
     /// One page of a list, read as it arrives.
     List,
     /// Events for as long as they come, with a limit on silence or none; opened again so often, if the server asks
@@ -76,7 +81,16 @@ impl Connection {
 
     /// Sends a request and reads the answer whole.
     pub(crate) fn request(&self, request: &Request, stop: &StopToken) -> Result<Vec<u8>> {
-        let mut answered = self.open(request, CallKind::Request, stop)?;
+        self.read_whole(request, CallKind::Request, stop)
+    }
+
+    /// The same for an answer that one can do without.
+    pub(crate) fn probe(&self, request: &Request, stop: &StopToken) -> Result<Vec<u8>> {
+        self.read_whole(request, CallKind::Probe, stop)
+    }
+
+    fn read_whole(&self, request: &Request, kind: CallKind, stop: &StopToken) -> Result<Vec<u8>> {
+        let mut answered = self.open(request, kind, stop)?;
         let body = answered.body.read_all(MAX_ANSWER)?;
         // A `Status` of failure is a failure, whatever the HTTP code says.
         match failure::failure_status(&body) {
@@ -105,6 +119,7 @@ impl Connection {
         let target = self.config.server.prefix.clone() + &request.target();
         let headers = self.headers(request, kind);
         let mut retries_left = match kind {
+            CallKind::Probe => 0,
             CallKind::Watch { retries, .. } => retries,
             _ => self.config.max_retries,
         };
@@ -159,6 +174,7 @@ impl Connection {
         let now = Instant::now();
         let (deadline, silence) = match kind {
             CallKind::Request => (now.checked_add(timeouts.request), None),
+            CallKind::Probe => (now.checked_add(timeouts.request.min(PROBE)), None),
             CallKind::List => (now.checked_add(timeouts.list_page), Some(timeouts.list_idle)),
             CallKind::Watch { silence, .. } => (None, silence),
             CallKind::Stream => (None, None),

@@ -147,15 +147,20 @@ impl Crowd {
         state.streams = state.streams.filter(|&streams| streams);
     }
 
-    /// Whether long lists had better be plain. As long as that is not known, `ask` is called, by several at a time
-    /// perhaps; without an answer it is not so for now.
+    /// Whether long lists had better be plain. As long as that is not known, `ask` is called, without a lock and by several
+    /// at a time perhaps; without an answer it is not so for now.
     pub(crate) fn plain_if_long(&self, ask: impl FnOnce() -> Option<bool>) -> bool {
         let known = self.state.lock().plain_if_long;
         let answer = known.or_else(ask);
-        if answer.is_some() {
+        if known.is_none() && answer.is_some() {
             self.state.lock().plain_if_long = answer;
         }
         answer.unwrap_or(false)
+    }
+
+    /// Plain lists take longer than the server has patience.
+    pub(crate) fn plain_takes_too_long(&self) {
+        self.state.lock().plain_if_long = Some(false);
     }
 }
 
@@ -261,6 +266,8 @@ mod tests {
         assert!(!crowd.plain_if_long(|| None));
         assert!(crowd.plain_if_long(|| Some(true)));
         assert!(crowd.plain_if_long(|| unreachable!()));
+        crowd.plain_takes_too_long();
+        assert!(!crowd.plain_if_long(|| unreachable!()));
     }
 
     #[test]

@@ -131,10 +131,16 @@ impl Client {
     /// A plain list takes a server half the time of a stream, in which each object is wrapped and so written twice. But
     /// before 1.33 it was made in memory, all of it, before anything was sent.
     pub(crate) fn plain_if_long(&self) -> bool {
-        self.crowd().plain_if_long(|| match self.server_version() {
-            Ok(version) => Some(version.is_at_least(1, 33)),
-            Err(Error::Stopped | Error::Transport(_)) => None,
-            Err(_) => Some(false),
+        self.crowd().plain_if_long(|| {
+            let mut request = Request::for_path(Method::Get, VERSION);
+            request.accept = request::JSON.into();
+            let answer = self.connection.probe(&request, &self.stop);
+            match answer.and_then(|body| read_json::<ServerVersion>(VERSION, &body)) {
+                Ok(version) => Some(version.is_at_least(1, 33)),
+                Err(Error::Stopped) => None,
+                // Streams will do, and whoever does not answer is not asked again.
+                Err(_) => Some(false),
+            }
         })
     }
 
@@ -188,7 +194,7 @@ impl Client {
     ///
     /// If the server cannot be reached or refuses.
     pub fn server_version(&self) -> Result<ServerVersion> {
-        self.get_json("/version", "application/json")
+        self.get_json(VERSION, request::JSON)
     }
 
     /// Reads any path of the server, such as `/readyz` or `/metrics`.
@@ -219,18 +225,22 @@ impl Client {
     }
 
     fn get_json<T: DeserializeOwned>(&self, path: &str, accept: &str) -> Result<T> {
-        let body = self.get_path(path, accept)?;
-        let read = decode_bytes(&body).map_err(|error| Error::decode(path, error))?;
-        // serde takes an array for a struct whose fields all have defaults.
-        if !body.trim_ascii_start().starts_with(b"{") {
-            return Err(Error::decode(path, serde::de::Error::custom("it is not an object")));
-        }
-        Ok(read)
+        read_json(path, &self.get_path(path, accept)?)
     }
 
     fn cluster_name(&self) -> Arc<str> {
         self.connection.config.cluster.as_str().into()
     }
+}
+
+/// Reads the JSON that was found at a path.
+fn read_json<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T> {
+    let read = decode_bytes(body).map_err(|error| Error::decode(path, error))?;
+    // serde takes an array for a struct whose fields all have defaults.
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return Err(Error::decode(path, serde::de::Error::custom("it is not an object")));
+    }
+    Ok(read)
 }
 
 impl fmt::Debug for Client {
@@ -240,6 +250,9 @@ impl fmt::Debug for Client {
             .finish_non_exhaustive()
     }
 }
+
+/// Where the server says what it is.
+const VERSION: &str = "/version";
 
 /// What the server says about itself.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]

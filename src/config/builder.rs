@@ -196,8 +196,8 @@ impl ConfigBuilder {
         self
     }
 
-    /// Whether the server may compress its answers. Defaults to yes, unless it is on this machine: there it takes longer
-    /// to compress a list than to send it.
+    /// Whether the server may compress its answers. Defaults to yes, unless its address is one of this machine: there it
+    /// takes longer to compress a list than to send it. Ask for it where that is the near end of a tunnel.
     pub fn compression(mut self, allowed: bool) -> Self {
         self.config.compression = allowed;
         self

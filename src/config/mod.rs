@@ -380,7 +380,7 @@ pub struct Timeouts {
     pub tls: Duration,
     /// A whole call that is neither a list nor a stream. Defaults to 60 seconds.
     pub request: Duration,
-    /// One page of a list. Defaults to 120 seconds.
+    /// One page of a list, or all of one that is not in pages. Defaults to 120 seconds.
     pub list_page: Duration,
     /// How long the server may be silent before it answers a list, and in the middle of one. Defaults to
     /// 30 seconds.

@@ -196,7 +196,10 @@ fn plugin(
             tls_server_name: config.tls_server_name.clone(),
             trust: config.trust.clone(),
             proxy_url: cluster.proxy_url.as_ref().map(|url| url.value.clone()),
-            disable_compression: !config.compression,
+            disable_compression: cluster
+                .disable_compression
+                .as_ref()
+                .is_some_and(|flag| flag.value),
             config: cluster.exec_config.clone(),
         }),
     })

@@ -25,6 +25,11 @@ impl<'a, T: 'static> Batch<'a, T> {
         self.set(self.in_a_row != 0 && watch.has_next());
     }
 
+    /// What follows may take its time.
+    pub(super) fn end(&mut self) {
+        self.set(false);
+    }
+
     fn set(&mut self, more: bool) {
         if self.more != more {
             self.more = more;
@@ -35,6 +40,6 @@ impl<'a, T: 'static> Batch<'a, T> {
 
 impl<T: 'static> Drop for Batch<'_, T> {
     fn drop(&mut self) {
-        self.set(false);
+        self.end();
     }
 }

@@ -19,17 +19,22 @@ impl<K: 'static> Reflector<K> {
         self.progress.listing();
         let version = self.list_version();
         let limit = self.page_limit(&version);
-        let Err(error) = self.list_from(&version, limit, stop) else { return Ok(()) };
-        self.judge_long_list(&error);
-        if self.next(Stage::List, &error) != Next::WithoutVersion {
-            return Err(error);
-        }
-        self.state.lock().version_lost = true;
-        self.list_from("", limit, stop).inspect_err(|error| {
-            if !error.is_stopped() {
-                self.report(error);
+        let started = Instant::now();
+        let listed = self.list_from(&version, limit, stop).or_else(|error| {
+            if self.next(Stage::List, &error) != Next::WithoutVersion {
+                return Err(error);
             }
-        })
+            self.state.lock().version_lost = true;
+            self.list_from("", limit, stop).inspect_err(|error| {
+                if !error.is_stopped() {
+                    self.report(error);
+                }
+            })
+        });
+        if let Err(error) = &listed {
+            self.judge_long_list(error, started.elapsed());
+        }
+        listed
     }
 
     /// Lists all pages into the target.
@@ -113,15 +118,12 @@ impl<K: 'static> Reflector<K> {
     }
 
     fn list_version(&self) -> String {
-        let state = self.state.lock();
-        if state.version_lost {
+        if self.state.lock().version_lost {
             return String::new();
         }
         match self.progress.resource_version() {
-            version if !version.is_empty() => version,
-            // The newest, as a stream would have been.
-            _ if state.long_lists == LongLists::Plain => String::new(),
-            _ => "0".to_owned(),
+            version if version.is_empty() => "0".to_owned(),
+            version => version,
         }
     }
 

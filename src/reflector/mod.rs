@@ -88,8 +88,9 @@ pub(crate) type ErrorHandler = Arc<dyn Fn(&Error) + Send + Sync>;
 /// - A server that does not end a streamed list is given up on after a while, and asked plainly from
 ///   then on.
 /// - A streamed list that turns out long is asked for again as a plain one, whole and of the newest state, from servers
-///   that make it in half the time and as little memory: those from 1.33 on. If that fails, lists are streamed from
-///   then on: servers end what is not a watch after a minute.
+///   that make it in half the time and as little memory: those from 1.33 on, for which they are asked for their version,
+///   once for each client. If that fails, unless nobody was there or had time, lists are streamed from then on: servers
+///   end what is not a watch after a minute.
 /// - A watch that falls silent is opened again: a connection that is dead is noticed.
 /// - A watch that cannot be opened because the server is out of order is tried again without listing.
 /// - After a watch that failed, and another one on which nothing came, one object is listed, to see whether the
@@ -128,7 +129,7 @@ struct Options {
 
 #[derive(Debug)]
 struct State {
-    /// The last resource version cannot be had any more.
+    /// The last resource version cannot be had any more, or the next list must be newer.
     version_lost: bool,
     /// The server pages lists from its cache: it has none, and the set is large.
     paginated: bool,
@@ -161,8 +162,8 @@ impl<K: 'static> ReflectorBuilder<K> {
         self
     }
 
-    /// How many objects a page of a list has, whatever the resource version. Defaults to 500 where
-    /// pages make sense.
+    /// How many objects a page of a list has, whatever the resource version; streams, if there are any, stay streams
+    /// however long they are. Defaults to 500 where pages make sense, which is not where the server has a cache.
     #[doc(alias = "WatchListPageSize")]
     pub fn page_size(mut self, size: u32) -> Self {
         self.options.page_size = Some(size).filter(|&size| size > 0);

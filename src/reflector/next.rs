@@ -143,8 +143,13 @@ fn is_out_of_reach(error: &Error) -> bool {
         Error::Transport(cause) => {
             cause.is_connection_refused() || cause.is_timeout() || cause.is_disconnect()
         }
-        error => error.is_too_many_requests(),
+        error => is_busy(error),
     }
+}
+
+/// Somebody is there, and asks for time.
+pub(super) fn is_busy(error: &Error) -> bool {
+    error.is_too_many_requests() || error.retry_after().is_some_and(|time| !time.is_zero())
 }
 
 /// Nothing was said about the state that the watch goes on from.
@@ -162,7 +167,7 @@ mod tests {
     use std::io::ErrorKind;
 
     use super::*;
-    use crate::error::{Phase, TransportError};
+    use crate::error::{Phase, StatusDetails, TransportError};
 
     fn api(code: u16, reason: &str) -> Error {
         Error::Api(Box::new(Status::failure(code, reason, "")))
@@ -241,6 +246,13 @@ mod tests {
         }
         for error in [api(500, "InternalError"), api(503, "ServiceUnavailable"), api(502, "")] {
             assert_eq!(next(Stage::OpenWatch, error), (Next::RewatchLater, true));
+        }
+        for (seconds, expected) in [(1, Next::RewatchLater), (0, Next::PlainList)] {
+            let mut status = Status::failure(503, "ServiceUnavailable", "");
+            let details = StatusDetails { retry_after_seconds: seconds, ..Default::default() };
+            status.details = Some(details);
+            let asked_for_time = next(Stage::StreamedList, Error::Api(Box::new(status)));
+            assert_eq!(asked_for_time, (expected, seconds > 0));
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{
     Opened, Reflector,
     batch::Batch,
-    next::{Next, Stage, after_error_event, refuses_streaming},
+    next::{Next, Stage, after_error_event, is_busy, refuses_streaming},
     of_one_object,
 };
 use crate::{
@@ -16,6 +16,13 @@ use crate::{
 
 /// Streams that end before the list does: after this many, a plain list is asked for.
 const ENDED_EARLY: u32 = 2;
+
+/// A list whose beginning takes longer than this would not be there in the minute that servers have for a plain one,
+/// be it for the way that it comes or for what is done with it.
+const SOON: Duration = Duration::from_secs(2);
+
+/// A plain list that fails after this has failed because it took so long.
+const TOO_LONG: Duration = Duration::from_secs(30);
 
 /// How a streamed list went.
 enum Streamed<K> {
@@ -53,7 +60,10 @@ impl<K: 'static> Reflector<K> {
                 }
                 Ok(Streamed::Endless) => return Ok(self.blame_silence()),
                 Ok(Streamed::Long) => {
-                    self.state.lock().long_lists = LongLists::Plain;
+                    let mut state = self.state.lock();
+                    state.long_lists = LongLists::Plain;
+                    // Or it might be older than what has just been told.
+                    state.version_lost = true;
                     return Ok(None);
                 }
                 Ok(Streamed::Ended) => {
@@ -77,7 +87,8 @@ impl<K: 'static> Reflector<K> {
                     return Ok(None);
                 }
                 Next::RewatchLater => {
-                    ended += u32::from(is_disconnect(&error));
+                    let fails = error.status().is_some_and(|status| status.code >= 500);
+                    ended += u32::from(fails || is_disconnect(&error));
                     if ended == ENDED_EARLY {
                         return Ok(None);
                     }
@@ -116,12 +127,18 @@ impl<K: 'static> Reflector<K> {
         unknown && self.options.page_size.is_none() && self.source.plain_if_long(stop)
     }
 
-    /// A plain list has failed: unless nobody was there to be asked, it may have taken too long.
-    pub(super) fn judge_long_list(&self, error: &Error) {
-        let was_asked = !matches!(error, Error::Transport(cause) if cause.is_unreachable());
+    /// A plain list has failed after so long. It may do so again and again: servers end after a minute what is not a
+    /// watch, and what is between may not pass on so much. But not if nobody was there or had time.
+    pub(super) fn judge_long_list(&self, error: &Error, lasted: Duration) {
+        let nobody = matches!(error, Error::Transport(cause) if cause.is_unreachable());
         let mut state = self.state.lock();
-        if state.long_lists == LongLists::Plain && was_asked {
-            state.long_lists = LongLists::Streamed;
+        if state.long_lists != LongLists::Plain || nobody || is_busy(error) || error.is_stopped() {
+            return;
+        }
+        state.long_lists = LongLists::Streamed;
+        drop(state);
+        if lasted >= TOO_LONG {
+            self.crowd.plain_takes_too_long();
         }
     }
 
@@ -171,6 +188,7 @@ impl<K: 'static> Reflector<K> {
         let mut target = self.target.begin_list();
         let mut batch = Batch::new(&*self.target);
         let mut events = 0;
+        let mut first = None;
         let mut wait = Wait::new(self.options.stream_silence);
         while wait.limit_silence(&mut watch) {
             let asked = Instant::now();
@@ -181,13 +199,6 @@ impl<K: 'static> Reflector<K> {
             };
             stop.check()?;
             batch.before_event(&mut watch);
-            events += 1;
-            if events == LONG {
-                if self.had_better_be_plain(stop) {
-                    return Ok(Streamed::Long);
-                }
-                watch.set_gather(GATHER);
-            }
             let now = Instant::now();
             wait.saw(&event, now.duration_since(asked));
             self.progress.received(now);
@@ -218,6 +229,15 @@ impl<K: 'static> Reflector<K> {
                     turn.held_up_by(|| passed_over(Err(error)));
                 }
                 Err(error) => return Err(error),
+            }
+            events += 1;
+            let came_at_once = *first.get_or_insert(now) + SOON > now;
+            if events == LONG {
+                batch.end();
+                if came_at_once && turn.held_up_by(|| self.had_better_be_plain(stop)) {
+                    return Ok(Streamed::Long);
+                }
+                watch.set_gather(GATHER);
             }
         }
         Ok(Streamed::Endless)

@@ -36,6 +36,35 @@ fn handlers_hear_of_what_is_there_and_of_every_change() {
     }
 }
 
+/// Servers make it in half the time.
+#[test]
+fn a_list_that_turns_out_long_is_asked_for_again_plainly_and_whole() {
+    let scope = Scope::new();
+    for n in 0..230 {
+        scope.put(&format!("m{n}"), "1");
+    }
+    let client = client_named("long");
+    let source = ListWatch::<ConfigMap>::from_client(&client, Some(&scope.name));
+    let informer = SharedInformer::builder(source).build().unwrap();
+    let (send, events) = mpsc::channel();
+    informer.on_event(move |event| drop(send.send(text(&event)))).unwrap();
+    informer.start().unwrap();
+    informer.wait_for_sync(LIMIT).unwrap();
+    let version = scope.put("m0", "2");
+    informer.wait_for_resource_version(&version, LIMIT).unwrap();
+    let told: Vec<_> = (0..231).map(|_| events.recv_timeout(LIMIT).unwrap()).collect();
+    assert_eq!(told[230], "~m0 1>2", "each was told once before");
+    let asked = || -> Vec<_> {
+        asked_by("long").into_iter().filter(|uri| uri.contains("/configmaps")).collect()
+    };
+    wait_until("the watch is known", || asked().len() == 3);
+    let asked = asked();
+    let has = |at: usize, parameter: &str| asked[at].contains(parameter);
+    assert!(has(0, "sendInitialEvents=true"), "{asked:#?}");
+    assert!(!has(1, "watch=") && !has(1, "limit=") && !has(1, "resourceVersion="), "{asked:#?}");
+    assert!(has(2, "watch=") && !has(2, "sendInitialEvents="), "{asked:#?}");
+}
+
 /// Where the server can do that: `tests/real` has one that cannot.
 #[test]
 fn an_informer_asks_for_one_stream_and_nothing_else_unless_it_is_told_to_list() {

@@ -1,6 +1,9 @@
 //! Streamed lists that turn out long are asked for again as plain ones, on the embedded server.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use kinformer::{
     ApiResource, Client, Crowd, DynamicObject, Error, Event, ListMeta, ListOptions, ListWatch,
@@ -13,7 +16,7 @@ use serde_json::json;
 
 use crate::{
     mirror::{Mirror, delete, put},
-    support::{LIMIT, config_maps, eventually, no_pause, one_pause},
+    support::{LIMIT, config_maps, eventually, no_pause, one_pause, short_pauses},
 };
 
 /// More than any stream brings before it counts as long.
@@ -76,7 +79,12 @@ fn others_of_the_client_do_not_ask_again_for_the_version() {
 
 #[test]
 fn a_server_that_does_not_tell_its_version_streams_to_the_end() {
-    for fault in [Fault::status(403), Fault::status(404), Fault::Garbage { after_events: 0 }] {
+    for fault in [
+        Fault::status(403),
+        Fault::status(503),
+        Fault::Garbage { after_events: 0 },
+        Fault::Reset { at: Moment::BeforeHead },
+    ] {
         let server = server();
         // The second request is for the version.
         server.inject(When::any().after(1).once(), fault);
@@ -91,19 +99,93 @@ fn a_server_that_does_not_tell_its_version_streams_to_the_end() {
 }
 
 #[test]
-fn a_version_that_could_not_be_asked_for_is_asked_for_again() {
-    let server = server();
-    server.inject(When::any().after(1).times(2), Fault::Reset { at: Moment::BeforeHead });
-    let config = server.config().to_builder().max_retries(0).build().unwrap();
-    let client = Client::new(config).unwrap();
-    Mirror::of(&client, no_pause(), |builder| builder).wait_for(&server);
+fn the_wait_for_the_version_is_short_and_ends_with_a_stop() {
+    for stopped in [true, false] {
+        let server = server();
+        server.inject(When::any().after(1).once(), Fault::Hang { at: Moment::BeforeHead });
+        let mut mirror = Mirror::start(server.config(), no_pause(), |builder| builder);
+        eventually("the question", || asked(&server).len() == 2);
+        let start = Instant::now();
+        if stopped {
+            mirror.end();
+            assert!(start.elapsed() < Duration::from_secs(4));
+        } else {
+            mirror.wait_for(&server);
+            assert_eq!(asked(&server), ["stream -", "version"], "it goes on where it was");
+        }
+        assert_eq!(mirror.errors(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_list_that_is_nearly_long_is_one_stream() {
+    for (count, is_long) in [(199, false), (200, true)] {
+        let server = ApiServer::start().unwrap();
+        for n in 0..count {
+            put(&server, &n.to_string(), "1");
+        }
+        let mirror = Mirror::start(server.config(), no_pause(), |builder| builder);
+        mirror.catch_up(&server);
+        assert_eq!(asked(&server).len() > 1, is_long, "{:?}", asked(&server));
+    }
+}
+
+#[test]
+fn a_list_that_has_become_long_is_newer_than_what_its_stream_has_told() {
+    let server = ApiServer::start().unwrap();
+    put(&server, "n000", "1");
+    let source = ListWatch::<DynamicObject>::of_resource(
+        &Client::new(server.config()).unwrap(),
+        &config_maps(),
+        None,
+    );
+    let informer = SharedInformer::builder(source).backoff(short_pauses()).build().unwrap();
+    let doubled = Arc::new(Mutex::new(0));
+    let count = doubled.clone();
+    informer
+        .on_event(move |event: Event| {
+            if let Event::Updated { old, new } = event
+                && old.resource_version() == new.resource_version()
+                && !old.is_same(&new)
+            {
+                *count.lock() += 1;
+            }
+        })
+        .unwrap();
+    informer.start().unwrap();
+    informer.wait_for_sync(LIMIT).unwrap();
+    let last = informer.last_sync_resource_version();
+    // While it cannot watch, others come, and it is forgotten how.
+    server.inject(When::any().verb(Verb::Watch), Fault::status(503));
+    server.drop_connections();
+    for n in 1..MANY {
+        put(&server, &format!("n{n:03}"), "1");
+    }
+    server.compact();
     server.clear_faults();
-    Mirror::of(&client, no_pause(), |builder| builder).wait_for(&server);
-    let asked = asked(&server);
-    let lists: Vec<_> = asked.iter().filter(|call| !call.starts_with("watch")).collect();
-    assert_eq!(lists.first().unwrap(), &"stream -");
-    assert_eq!(lists[lists.len() - 3..], ["stream -", "version", "list -"]);
-    assert_eq!(lists.iter().filter(|call| call.starts_with("list")).count(), 1, "{lists:?}");
+    eventually("all of them", || informer.store().len() == MANY);
+    informer.wait_for_resource_version(&server.resource_version(), LIMIT).unwrap();
+    let calls = asked(&server);
+    let at = calls.iter().position(|call| *call == format!("stream {last}")).expect("a stream");
+    assert_eq!(calls[at + 1..][..2], ["version", "list -"]);
+    assert_eq!(*doubled.lock(), 0, "what has not changed is told as one and the same");
+}
+
+#[test]
+fn a_version_that_cannot_be_had_is_no_reason_to_stream() {
+    let server = server();
+    let mirror = Mirror::start(server.config(), short_pauses(), |builder| builder);
+    mirror.wait_for(&server);
+    eventually("the watch", || server.watches() == 1);
+    put(&server, "new", "1");
+    let last = mirror.catch_up(&server);
+    server.inject(When::any().verb(Verb::Watch).once(), Fault::expired_after(0));
+    server.inject(When::any().verb(Verb::List).once(), Fault::status(410));
+    server.drop_connections();
+    eventually("another watch", || asked(&server).len() == 8);
+    let from = |what: &str| format!("{what} {last}");
+    let expected = [from("watch"), from("list"), "list -".to_owned(), from("watch")];
+    assert_eq!(asked(&server)[4..], expected);
 }
 
 /// Servers end what is not a watch after a minute, however much of it is still to come.

@@ -544,13 +544,23 @@ fn a_server_that_asks_for_time_is_reported_at_once_and_given_it() {
     for streamed in [true, false] {
         let server = ApiServer::start().unwrap();
         put(&server, "a", "1");
-        let busy = Fault::Status(StatusFault::new(429).retry_after(3600));
-        server.inject(When::any().verb(Verb::Watch).once(), busy);
-        let mirror =
-            Mirror::start(server.config(), no_pause(), |builder| builder.streamed_lists(streamed));
-        eventually("the failure", || !mirror.errors().is_empty());
-        assert_eq!(mirror.reflector.last_sync_resource_version().is_empty(), streamed);
-        put(&server, "b", "1");
-        assert_eq!((mirror.errors().len(), server.watches()), (1, 0));
+        for code in [429, 503] {
+            let busy = Fault::Status(StatusFault::new(code).retry_after(3600));
+            server.inject(When::any().verb(Verb::Watch).once(), busy);
+            let start = || {
+                Mirror::start(server.config(), short_pauses(), |builder| {
+                    builder.streamed_lists(streamed)
+                })
+            };
+            let mirror = start();
+            eventually("the failure", || !mirror.errors().is_empty());
+            assert_eq!(mirror.reflector.last_sync_resource_version().is_empty(), streamed);
+            // For longer than its own pauses are.
+            for n in 0..20 {
+                put(&server, "b", &format!("{code} {n}"));
+                start().wait_for(&server);
+            }
+            assert_eq!(mirror.errors().len(), 1, "{:?}", mirror.errors());
+        }
     }
 }

@@ -30,7 +30,7 @@ pub(in crate::cache) struct State<T> {
     /// How many lists there have been.
     lists: u32,
     /// Whether the first list is complete, or something else came before one.
-    pub(super) populated: bool,
+    pub(in crate::cache) populated: bool,
     /// The first of several lists are not all complete.
     pub(super) held: bool,
     /// Objects of the first list that are queued or in process.
@@ -100,10 +100,15 @@ impl<T> State<T> {
         delta: Delta<T>,
     ) -> usize {
         let at = self.enqueue_at(key, hash, delta);
+        self.count_listed(at);
+        at
+    }
+
+    /// An object of a list is in line here: those of the first count.
+    pub(in crate::cache) fn count_listed(&mut self, at: usize) {
         if !self.populated && !mem::replace(&mut self.entries[at].counted, true) {
             self.initial_left += 1;
         }
-        at
     }
 
     /// The number of a list of so many objects that is about to be queued.
@@ -204,9 +209,14 @@ impl<T> State<T> {
         self.find(key.as_str(), hash).is_some()
     }
 
-    /// The last that is queued for a key.
-    pub(super) fn newest_queued(&self, key: &ObjectKey, hash: KeyHash) -> Option<&Delta<T>> {
-        Some(self.entries[self.find(key.as_str(), hash)?].deltas.newest())
+    /// Where the object of a key is in line, and its newest state, if it is not gone.
+    pub(in crate::cache) fn newest(
+        &self,
+        key: &ObjectKey,
+        hash: KeyHash,
+    ) -> Option<(usize, Option<&T>)> {
+        let at = self.find(key.as_str(), hash)?;
+        Some((at, self.entries[at].deltas.newest().live()))
     }
 
     pub(super) fn find(&self, key: &str, hash: KeyHash) -> Option<usize> {

@@ -73,10 +73,14 @@ impl Model {
         let same =
             newest.filter(|newest| self.setup.reuse_unchanged && newest.version == thing.version);
         let thing = match same {
+            Some(_) if queued.is_some() => {
+                self.count(thing.key);
+                return;
+            }
             // A list that was abandoned has brought it.
             Some(_) if !self.populated => return,
-            Some(known) if queued.is_none() => known.clone(),
-            _ => thing,
+            Some(known) => known.clone(),
+            None => thing,
         };
         let told = if self.setup.emit_replaced { Delta::Replaced } else { Delta::Sync };
         self.push(thing.key, told(thing));
@@ -171,6 +175,14 @@ impl Model {
 
     fn entry(&self, key: u8) -> Option<&Entry> {
         self.queue.iter().find(|entry| entry.key == key)
+    }
+
+    /// What is queued for it is part of a list.
+    fn count(&mut self, key: u8) {
+        let is_initial = !self.populated;
+        if let Some(entry) = self.queue.iter_mut().find(|entry| entry.key == key) {
+            entry.counted |= is_initial;
+        }
     }
 
     fn push(&mut self, key: u8, delta: Delta<Thing>) {
