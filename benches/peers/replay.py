@@ -99,6 +99,10 @@ def answer(connection, recorded, times):
             for _ in range(times):
                 connection.sendall(recorded["changes." + kind])
             threading.Event().wait()
+        if not path.startswith("/api/v1/pods"):
+            # Its version, for example: the list goes on as a stream, as it does for the others.
+            connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            continue
         body = recorded["list." + kind]
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {content}\r\nContent-Length: {len(body)}\r\n\r\n"
         connection.sendall(head.encode() + body)
