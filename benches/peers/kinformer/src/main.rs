@@ -1,7 +1,7 @@
 //! kinformer as its users would use it: what `benches/peers/run` measures.
 //!
 //! Prints `synced N` when cache and handler have everything, then answers `count` on its input with how
-//! many events the handler has had, until the input ends.
+//! many events the handler has had, and `drop` by giving back the cache, until the input ends.
 
 use std::{
     hint::black_box,
@@ -15,6 +15,14 @@ use std::{
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kinformer::{Client, Decoded, Event, Object, Resource, Result, SharedInformerFactory};
+
+#[cfg(feature = "jemalloc")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -79,8 +87,10 @@ fn follow<K: Resource>(
     factory.wait_for_cache_sync(LIMIT)?;
     println!("synced {}", pods.store().len());
     for line in io::stdin().lock().lines().map_while(io::Result::ok) {
-        if line == "count" {
-            println!("events {}", seen.load(Ordering::Relaxed));
+        match line.as_str() {
+            "count" => println!("events {}", seen.load(Ordering::Relaxed)),
+            "drop" => println!("dropped {}", factory.stop_informer(&pods)),
+            _ => {}
         }
     }
     factory.shutdown()
