@@ -32,7 +32,6 @@ fn main() {
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     for (name, run) in [
         ("fifo_add_pop", fifo_add_pop as fn(&str)),
-        ("fifo_add_pop_with", fifo_add_pop_with),
         ("fifo_add_update_pop_1000", fifo_burst),
         ("fifo_replace_pop_20000", fifo_replace),
         ("indexer_update_20000", indexer_update),
@@ -49,18 +48,6 @@ fn main() {
 }
 
 fn fifo_add_pop(name: &str) {
-    let pod = pods(1, 1).remove(0);
-    let fifo = DeltaFifo::new(meta_namespace_key::<Pod>);
-    measure(name, BURST, || {
-        for _ in 0..BURST {
-            fifo.add(pod.clone()).expect("no transform");
-            drop(black_box(fifo.pop()));
-        }
-    });
-}
-
-/// The same with a callback, while which the object counts as known.
-fn fifo_add_pop_with(name: &str) {
     let pod = pods(1, 1).remove(0);
     let fifo = DeltaFifo::new(meta_namespace_key::<Pod>);
     measure(name, BURST, || {
@@ -192,8 +179,12 @@ fn pods(count: usize, version: usize) -> Vec<Object<Pod>> {
         format!(
             r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"pod-{n}","namespace":"namespace-{namespace}",
             "uid":"00000000-0000-0000-0000-{n:012}","resourceVersion":"{version}",
-            "labels":{{"app":"app-{app}","tier":"tier-{tier}","pod-template-hash":"hash-{n}"}}}},
+            "labels":{{"app":"app-{app}","tier":"tier-{tier}","pod-template-hash":"hash-{n}",
+            "app.kubernetes.io/name":"app-{app}","app.kubernetes.io/instance":"app-{app}-{tier}",
+            "app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/version":"1.{tier}",
+            "team":"team-{}"}}}},
             "spec":{{"nodeName":"node-{}"}}}}"#,
+            n % 20,
             n % 500
         )
     };

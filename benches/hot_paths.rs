@@ -8,7 +8,7 @@ use std::hint::black_box;
 use k8s_openapi::api::core::v1::Pod;
 use kinformer::{
     ApiResource, Client, Object,
-    cache::{DeltaFifo, Indexer, Indexers, Lister, meta_namespace_key},
+    cache::{DeltaFifo, Deltas, Indexer, Indexers, Lister, meta_namespace_key},
     fuzzing::{objects_of_list, pruned_objects_of_list},
     labels,
     testing::ApiServer,
@@ -21,7 +21,7 @@ type Work = Box<dyn FnOnce()>;
 type Prepare = fn(&[u8]) -> Work;
 
 /// Each path with its name and what prepares it.
-const PATHS: [(&str, Prepare); 10] = [
+const PATHS: [(&str, Prepare); 12] = [
     ("ingest", ingest),
     ("ingest_pruned", ingest_pruned),
     ("json", json),
@@ -29,6 +29,8 @@ const PATHS: [(&str, Prepare); 10] = [
     ("decode_full", decode_full),
     ("queue_add_pop", queue_add_pop),
     ("queue_replace_pop", queue_replace_pop),
+    ("queue_relist", queue_relist),
+    ("event_to_store", event_to_store),
     ("store_update", store_update),
     ("lister_get", lister_get),
     ("lister_by_label", lister_by_label),
@@ -148,6 +150,50 @@ fn queue_replace_pop(body: &[u8]) -> Work {
     })
 }
 
+/// A list of objects that have not changed, as informers take it: one by one as they come, and then from the queue
+/// into the store.
+fn queue_relist(body: &[u8]) -> Work {
+    let (listed, indexer) = (pods(body), filled(body));
+    let fifo = DeltaFifo::builder(meta_namespace_key::<Pod>)
+        .known_objects(indexer.clone())
+        .emit_replaced(true)
+        .unchanged(|known, listed| known.resource_version() == listed.resource_version())
+        .build();
+    Box::new(move || {
+        for _ in 0..REPEATS {
+            let mut list = fifo.begin_replace();
+            for pod in &listed {
+                list.item(pod.clone()).expect("no transform");
+            }
+            list.finish();
+            while fifo.try_pop().map(|popped| apply(&indexer, popped.deltas)).is_some() {}
+        }
+    })
+}
+
+/// A change, from its text to the store.
+fn event_to_store(body: &[u8]) -> Work {
+    let indexer = filled(body);
+    let fifo = DeltaFifo::builder(meta_namespace_key::<Pod>).known_objects(indexer.clone()).build();
+    let texts: Vec<_> = pods(body).iter().map(|pod| pod.json().into_owned()).collect();
+    Box::new(move || {
+        let pods = ApiResource::of::<Pod>();
+        for text in texts {
+            let pod = Object::from_json(&pods, text.as_bytes()).expect("a pod");
+            fifo.update(pod).expect("no transform");
+            fifo.pop_with(|popped| apply(&indexer, popped.deltas));
+        }
+    })
+}
+
+fn apply(indexer: &Indexer<Object<Pod>>, deltas: Deltas<Object<Pod>>) {
+    for delta in deltas {
+        if let Some(pod) = delta.object() {
+            black_box(indexer.update(pod.clone()));
+        }
+    }
+}
+
 fn store_update(body: &[u8]) -> Work {
     let (pods, indexer) = (pods(body), filled(body));
     Box::new(move || {
@@ -170,7 +216,10 @@ fn lister_get(body: &[u8]) -> Work {
 
 fn lister_by_label(body: &[u8]) -> Work {
     let lister = Lister::new(filled(body), ApiResource::of::<Pod>());
-    let selector = labels::parse("app=none").expect("a selector");
+    let pod = pods(body).swap_remove(0);
+    let (key, value) = pod.labels().iter().next().expect("a label");
+    let selector = labels::parse(&format!("{key}={value}")).expect("a selector");
+    assert!(!lister.list(&selector).is_empty());
     Box::new(move || {
         for _ in 0..REPEATS {
             black_box(lister.list(&selector));

@@ -1,17 +1,17 @@
 """Runs the contenders by turns, and prints what they cost: see `run`.
 
-    measure.py PROGRAMS SERVER FOLDER PODS ROUNDS
+    measure.py PROGRAMS SERVER FOLDER PODS ROUNDS [yes]     with `yes` as quickly as it can be done
 
 PROGRAMS has the contenders and `load`; SERVER is tests/real/controlplane/server; FOLDER is that of a server
 without pods. CPU is user and system time of the whole process, as the kernel's clock of it says.
 """
 
-import os, select, shutil, signal, statistics, subprocess, sys, time
+import os, random, select, shutil, signal, statistics, subprocess, sys, time
 
 programs, server, folder, pods, rounds = *sys.argv[1:4], *map(int, sys.argv[4:6])
 here = os.path.dirname(os.path.abspath(__file__))
 kubeconfig = f"{folder}/kubeconfig"
-quick = pods < 10_000
+quick = sys.argv[6:] == ["yes"]
 LIMIT = 900
 
 # What was measured, by name and contender: one figure a round.
@@ -112,35 +112,43 @@ def touch_all():
     subprocess.run([server, "compact", folder], check=True)
 
 
+def server_process():
+    with open(f"{folder}/apiserver.pid") as file:
+        return int(file.read())
+
+
 def let_server_settle():
     """It goes on collecting its garbage, next to which everybody is slow."""
-    with open(f"{folder}/apiserver.pid") as file:
-        settle(int(file.read()), 0.5)
+    settle(server_process(), 0.5)
 
 
 # Their events cost what those of another contender do, or are nobody's question.
-ONLY_SYNC = {"kinformer plain lists", "kinformer keep", "kube-rs", "client-go without managedFields",
+ONLY_SYNC = {"kinformer compressed", "kinformer keep", "kube-rs", "client-go without managedFields",
              "kube-rs without managedFields"}
 
 
 def sync(program, mode, name):
     """The first sync, then a change of every pod."""
     let_server_settle()
+    server_before = cpu(server_process())
     with Contender(program, mode) as it:
         assert int(it.line("synced")) == pods
         note("wall", name, it.wall())
         note("cpu", name, it.cpu())
+        note("server_cpu", name, cpu(server_process()) - server_before)
         it.settle()
         note("rss", name, it.memory("VmRSS"))
         note("peak", name, it.memory("VmHWM"))
         if name in ONLY_SYNC:
             return
-        if program == "client-go":
-            note("heap", name, int(it.ask("heap", "heap")) / 1e6)
         before, seen = it.cpu(), it.events()
         touch_all()
         it.wait_for_events(seen + pods * (10 if mode.endswith("10") else 1))
         note("event_ms", name, (it.cpu() - before) * 1000 / pods)
+        if program == "client-go":
+            # What is left if everything is collected and given back, which Go does by and by.
+            note("heap", name, int(it.ask("free", "heap")) / 1e6)
+            note("rss_freed", name, it.memory("VmRSS"))
 
 
 def grow(before, count):
@@ -175,8 +183,8 @@ def restart():
     sys.exit("the server does not start again")
 
 
-def relist(rounds_of_changes):
-    """A relist, with changes that were missed, and then change upon change."""
+def relist():
+    """A relist, with changes that were missed."""
     with Contender("kinformer", "sync") as it:
         it.line("synced")
         it.settle()
@@ -186,11 +194,20 @@ def relist(rounds_of_changes):
         touch_all()
         subprocess.run([server, "kill", folder], check=True)
         restart()
-        seen = pods
         it.process.send_signal(signal.SIGCONT)
-        it.wait_for_events(seen + pods)
+        it.wait_for_events(2 * pods)
         it.settle()
         note("relist_peak", "kinformer", it.memory("VmHWM") / steady)
+        lists = int(it.ask("lists", "lists"))
+        assert lists == 2, f"{lists} lists: it was not a relist"
+
+
+def churn(rounds_of_changes):
+    """Change upon change."""
+    with Contender("kinformer", "sync") as it:
+        it.line("synced")
+        it.settle()
+        steady = it.memory("VmRSS")
         for _ in range(rounds_of_changes):
             seen = it.events()
             touch_all()
@@ -245,7 +262,7 @@ def main(sizes):
                       ("kube-rs", "sync", "kube-rs"), ("kube-rs", "streaming", "kube-rs streaming"),
                       ("kinformer", "handlers10", "kinformer 10"), ("client-go", "handlers10", "client-go 10")]
     # Of these no figure is wanted: in every second round.
-    to_be_known = [("kinformer", "plain", "kinformer plain lists"), ("kinformer", "keep", "kinformer keep"),
+    to_be_known = [("kinformer", "compressed", "kinformer compressed"), ("kinformer", "keep", "kinformer keep"),
                    ("kinformer", "typed10", "kinformer typed 10"),
                    ("client-go", "pruned", "client-go without managedFields"),
                    ("kube-rs", "pruned", "kube-rs without managedFields")]
@@ -257,16 +274,19 @@ def main(sizes):
     load("map", "startup")
     for number in range(rounds):
         print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
-        # Another one comes first in each round: what the others leave behind on the server is not always the same.
+        # In another order in each round, the same in each run: what one leaves behind on the server, others find.
         contenders = figures_wanted + to_be_known * (number % 2 == 0)
-        first = number * len(contenders) // rounds
-        for contender in contenders[first:] + contenders[:first]:
+        random.Random(number).shuffle(contenders)
+        for contender in contenders:
             sync(*contender)
+        let_server_settle()
         for _ in range(4):
             for program in ("kinformer", "client-go", "kube-rs"):
                 startup(program)
         idle()
-    relist(3 if quick else 10)
+    for _ in range(1 if quick else 3):
+        relist()
+    churn(3 if quick else 10)
 
     recorded = f"{folder}/recorded"
     os.makedirs(recorded, exist_ok=True)
@@ -287,9 +307,10 @@ def main(sizes):
 
 
 def report(sizes):
-    print(f"{'figure':15} {'contender':31} {'median':>10} {'least':>10} {'most':>10}")
+    print(f"{'figure':15} {'contender':31} {'median':>10} {'least':>10} {'most':>10} {'of':>4}")
     for (name, contender), values in sorted(figures.items()):
-        print(f"{name:15} {contender:31} {statistics.median(values):10.2f} {min(values):10.2f} {max(values):10.2f}")
+        print(f"{name:15} {contender:31} {statistics.median(values):10.2f} {min(values):10.2f} {max(values):10.2f}"
+              f" {len(values):4}")
 
     ours, go = "kinformer", "client-go"
 
@@ -316,7 +337,11 @@ def report(sizes):
         ("sync_cpu_typed", go, lambda: median("cpu", typed) / median("cpu", go), None),
         ("sync_cpu_kube", "kube-rs", lambda: median("cpu", ours) / kube("cpu"), 0.25),
         ("sync_wall", go, lambda: median("wall", ours) / median("wall", go), 1.0),
+        ("sync_wall_compressed", go, lambda: median("wall", "kinformer compressed") / median("wall", go), None),
+        ("sync_server_cpu", go, lambda: median("server_cpu", ours) / median("server_cpu", go), None),
+        ("sync_server_cpu", "kube-rs", lambda: median("server_cpu", ours) / kube("server_cpu"), None),
         ("rss", go, lambda: median("rss", ours) / median("rss", go), 0.25),
+        ("rss_freed", go, lambda: median("rss", ours) / median("rss_freed", go), None),
         ("rss_kube", "kube-rs", lambda: median("rss", ours) / kube("rss"), 0.08),
         ("rss_pruned", go, lambda: median("rss", ours) / median("rss", go + pruned), None),
         ("rss_pruned", "kube-rs", lambda: median("rss", ours) / median("rss", "kube-rs" + pruned), None),
@@ -339,12 +364,15 @@ def report(sizes):
     least = [(name, peer, lambda whose=whose, peer=peer: replayed(whose) / replayed(peer), target)
              for name, whose, target in (("replay", ours, 4), ("replay_typed", typed, None))
              for peer in (go, "kube-rs")]
+    for program in (ours, typed, go, "kube-rs"):
+        if ("replay_cpu", program) in figures:
+            print(f"replay: {program}: {replayed(program):,.0f} events a second of CPU")
     for figures_of, met in ((most, lambda value, target: value <= target), (least, lambda value, target: value >= target)):
         for name, peer, ratio, target in figures_of:
             try:
                 value = ratio()
             except KeyError:
-                print(f"ratio {name} {peer} - {target or '-'} not measured")
+                print(f"ratio {name} {peer} - {target or '-'} missing")
                 continue
             verdict = "-" if target is None else "ok" if met(value, target) else "short"
             print(f"ratio {name} {peer} {value:.3f} {target or '-'} {verdict}")
@@ -358,5 +386,5 @@ signal.signal(signal.SIGTERM, signal.default_int_handler)
 try:
     main(sizes)
 except KeyboardInterrupt:
-    print("ended before its end: what there is", file=sys.stderr)
+    print("This run was ended before its end; what there is:")
 report(sizes)

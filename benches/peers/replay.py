@@ -3,8 +3,8 @@
     replay.py record KUBECONFIG FOLDER LOAD POD_COUNT     records pods.json and pods.protobuf
     replay.py serve FOLDER TIMES                          prints its port
 
-A recording is what a streamed list of all pods was answered with, and one change of every pod. The
-changes are sent TIMES over. A client that lists first is sent the list of the recording.
+A recording is what a streamed list of all pods was answered with, and two changes of every pod. These are sent by
+turns, TIMES all in all. A client that lists first is sent the list of the recording.
 """
 
 import http.client, json, os, re, socket, ssl, subprocess, sys, threading
@@ -42,15 +42,26 @@ def frames(response, kind):
 
 def record(kubeconfig, folder, load, count):
     for kind, accept in [("json", "application/json"), ("protobuf", PROTOBUF)]:
-        write(f"{folder}/list.{kind}", [ask(kubeconfig, "/api/v1/pods", accept).read()])
+        body = ask(kubeconfig, "/api/v1/pods", accept).read()
+        write(f"{folder}/list.{kind}", [body])
+        if kind == "json":
+            describe(body)
     kinds = [("json", "application/json"), ("protobuf", PROTOBUF + ";stream=watch")]
     for kind, accept in kinds:
         write(f"{folder}/start.{kind}", streamed_list(kubeconfig, kind, accept, count))
-    subprocess.run([load, "touch", "0", str(count), "recorded"], check=True)
-    # As another streamed list tells them, since a server ends watches that are not read fast enough.
-    for kind, accept in kinds:
-        *pods, _end = streamed_list(kubeconfig, kind, accept, count)
-        write(f"{folder}/changes.{kind}", [as_change(frame, kind) for frame in pods])
+    for turn in range(2):
+        subprocess.run([load, "touch", "0", str(count), f"recorded-{turn}"], check=True)
+        # As another streamed list tells them, since a server ends watches that are not read fast enough.
+        for kind, accept in kinds:
+            *pods, _end = streamed_list(kubeconfig, kind, accept, count)
+            write(f"{folder}/changes{turn}.{kind}", [as_change(frame, kind) for frame in pods])
+
+
+def describe(body):
+    pods = json.loads(body)["items"]
+    managed = sum(len(json.dumps(pod["metadata"]["managedFields"], separators=(",", ":"))) for pod in pods)
+    print(f"a pod: {len(body) / len(pods):,.0f} bytes of JSON, {100 * managed / len(body):.0f} % of it managed fields",
+          flush=True)
 
 
 def streamed_list(kubeconfig, kind, accept, count):
@@ -96,8 +107,8 @@ def answer(connection, recorded, times):
             connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Type: {content}\r\nConnection: close\r\n\r\n".encode())
             if "sendInitialEvents=true" in path:
                 connection.sendall(recorded["start." + kind])
-            for _ in range(times):
-                connection.sendall(recorded["changes." + kind])
+            for turn in range(times):
+                connection.sendall(recorded[f"changes{turn % 2}.{kind}"])
             threading.Event().wait()
         if not path.startswith("/api/v1/pods"):
             # Its version, for example: the list goes on as a stream, as it does for the others.

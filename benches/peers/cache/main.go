@@ -218,6 +218,12 @@ func pods(count, version int) []*v1.Pod {
 					"app":               fmt.Sprintf("app-%d", n%apps),
 					"tier":              fmt.Sprintf("tier-%d", n%3),
 					"pod-template-hash": fmt.Sprintf("hash-%d", n),
+
+					"app.kubernetes.io/name":       fmt.Sprintf("app-%d", n%apps),
+					"app.kubernetes.io/instance":   fmt.Sprintf("app-%d-%d", n%apps, n%3),
+					"app.kubernetes.io/managed-by": "Helm",
+					"app.kubernetes.io/version":    fmt.Sprintf("1.%d", n%3),
+					"team":                         fmt.Sprintf("team-%d", n%20),
 				},
 			},
 			Spec: v1.PodSpec{NodeName: fmt.Sprintf("node-%d", n%500)},

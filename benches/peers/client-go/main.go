@@ -1,7 +1,8 @@
 // client-go as its users would use it: what benches/peers/run measures.
 //
 // Prints "synced N" when cache and handlers have everything, then answers "count" on its input with how
-// many events the handlers have had, and "heap" with the bytes in use, until the input ends.
+// many events the handlers have had, and "free" with the bytes in use after it has given back all others, until
+// the input ends.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
@@ -64,12 +66,13 @@ func follow(factory informers.SharedInformerFactory, handlers int) {
 	for _, registration := range registrations {
 		<-registration.HasSyncedChecker().Done()
 	}
-	fmt.Println("synced", len(pods.GetStore().ListKeys()))
+	fmt.Println("synced", seen.Load()/int64(handlers))
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		switch lines.Text() {
 		case "count":
 			fmt.Println("events", seen.Load())
-		case "heap":
+		case "free":
+			debug.FreeOSMemory()
 			var memory runtime.MemStats
 			runtime.ReadMemStats(&memory)
 			fmt.Println("heap", memory.HeapAlloc)

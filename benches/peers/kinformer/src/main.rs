@@ -1,7 +1,8 @@
 //! kinformer as its users would use it: what `benches/peers/run` measures.
 //!
 //! Prints `synced N` when cache and handler have everything, then answers `count` on its input with how
-//! many events the handler has had, and `drop` by giving back the cache, until the input ends.
+//! many events the handler has had, `lists` with how often it has listed, and `drop` by giving back the
+//! cache, until the input ends.
 
 use std::{
     hint::black_box,
@@ -14,7 +15,10 @@ use std::{
 };
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use kinformer::{Client, Decoded, Event, Object, Resource, Result, SharedInformerFactory};
+use kinformer::{
+    Client, Config, Decoded, Event, Object, Resource, Result, SharedInformerFactory,
+    SharedInformerFactoryBuilder,
+};
 
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
@@ -46,7 +50,7 @@ fn main() -> Result<()> {
     let factory = SharedInformerFactory::builder(client);
     match arguments.first().map(String::as_str) {
         Some("sync") => follow(factory.build(), 1, node_name),
-        Some("plain") => follow(factory.streamed_lists(false).build(), 1, node_name),
+        Some("compressed") => follow(compressed()?.build(), 1, node_name),
         Some("handlers10") => follow(factory.build(), 10, node_name),
         Some("typed") => follow(factory.build(), 1, node_name_of_pod),
         Some("typed10") => follow(factory.build(), 10, node_name_of_pod),
@@ -55,9 +59,15 @@ fn main() -> Result<()> {
         Some("first") => first(factory.namespace(&arguments[1]).build()),
         Some("idle") => idle(factory.build(), arguments[1].parse().expect("a number")),
         _ => panic!(
-            "sync, plain, handlers10, typed, typed10, keep, namespace NAME, first NAME or idle N"
+            "sync, compressed, handlers10, typed, typed10, keep, namespace NAME, first NAME or idle N"
         ),
     }
+}
+
+/// As a server gets it that is not on this machine.
+fn compressed() -> Result<SharedInformerFactoryBuilder> {
+    let config = Config::infer()?.to_builder().compression(true).build()?;
+    Ok(SharedInformerFactory::builder(Client::new(config)?))
 }
 
 fn node_name(pod: &Object<OnNode>) -> Option<usize> {
@@ -89,6 +99,7 @@ fn follow<K: Resource>(
     for line in io::stdin().lock().lines().map_while(io::Result::ok) {
         match line.as_str() {
             "count" => println!("events {}", seen.load(Ordering::Relaxed)),
+            "lists" => println!("lists {}", pods.status().lists),
             "drop" => println!("dropped {}", factory.stop_informer(&pods)),
             _ => {}
         }
