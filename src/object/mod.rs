@@ -59,7 +59,7 @@ use crate::{
 /// # What decoding costs
 ///
 /// [`get`](Self::get) decodes on first touch, and whoever holds the object shares that one decode:
-/// about 80 us and 37 KB for a full k8s-openapi `Pod`, a few microseconds for a struct of a few fields,
+/// 30 to 50 us and 37 KB for a full k8s-openapi `Pod`, a few microseconds for a struct of a few fields,
 /// because the large parts of the text that it does not want are stepped over. What
 /// happens to it afterwards is the informer's [`Decoded`] setting.
 ///
