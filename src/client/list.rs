@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// After so many objects a list is long.
-pub(crate) const LONG: u32 = 200;
+pub(crate) const LONG: u32 = 100;
 
 /// How long the objects of a long list are left to gather: to be woken for every one of them costs as much as the
 /// object does, and the list is not complete before its last.

@@ -211,7 +211,7 @@ impl<K: 'static> SharedInformerBuilder<K> {
     ///
     /// A stream is one request where list and watch are two, but as JSON it is dear if it is long: for 20,000 pods
     /// kube-apiserver 1.36 took 4 to 5 s of its CPU, because it encodes every object twice, and 2.1 s for a plain list;
-    /// its memory grew alike. So a list that soon has brought 200 objects and not ended is asked for again as a plain one, no
+    /// its memory grew alike. So a list that soon has brought 100 objects and not ended is asked for again as a plain one, no
     /// older than a stream would have been, unless the server is older than 1.33 or does not say (`GET /version`): such a
     /// one makes all of it in memory before it sends any. If the plain one fails, lists are streamed from then on.
     pub fn streamed_lists(mut self, wanted: bool) -> Self {

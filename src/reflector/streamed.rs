@@ -19,7 +19,7 @@ const ENDED_EARLY: u32 = 2;
 
 /// A list whose beginning takes longer than this would not be there in the minute that servers have for a plain one,
 /// be it for the way that it comes or for what is done with it.
-const SOON: Duration = Duration::from_secs(2);
+const SOON: Duration = Duration::from_secs(1);
 
 /// A plain list that fails after this has failed because it took so long.
 const TOO_LONG: Duration = Duration::from_secs(30);

@@ -119,7 +119,7 @@ fn the_wait_for_the_version_is_short_and_ends_with_a_stop() {
 
 #[test]
 fn a_list_that_is_nearly_long_is_one_stream() {
-    for (count, is_long) in [(199, false), (200, true)] {
+    for (count, is_long) in [(99, false), (100, true)] {
         let server = ApiServer::start().unwrap();
         for n in 0..count {
             put(&server, &n.to_string(), "1");

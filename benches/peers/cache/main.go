@@ -3,6 +3,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"strings"
@@ -36,6 +37,7 @@ func main() {
 		run  func(string)
 	}{
 		{"fifo_add_pop", fifoAddPop},
+		{"fifo_add_pop_with", fifoAddPop},
 		{"fifo_add_update_pop_1000", fifoBurst},
 		{"fifo_replace_pop_20000", fifoReplace},
 		{"indexer_update_20000", indexerUpdate},
@@ -136,8 +138,18 @@ func getAll(name string, order []int) {
 	})
 }
 
+// What charts add.
+var manyLabels = map[string]string{
+	"app.kubernetes.io/name": "app", "app.kubernetes.io/instance": "app-1",
+	"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/version": "1.2", "team": "team-3",
+}
+
 func listByLabel(name string) {
-	lister := corev1.NewPodLister(newIndexer(large))
+	indexer := newIndexer(large)
+	for _, pod := range indexer.List() {
+		maps.Copy(pod.(*v1.Pod).Labels, manyLabels)
+	}
+	lister := corev1.NewPodLister(indexer)
 	selector, err := labels.Parse("app=app-7")
 	check(err)
 	measure(name, 1, func() { list(lister, selector, large/apps) })
@@ -218,12 +230,6 @@ func pods(count, version int) []*v1.Pod {
 					"app":               fmt.Sprintf("app-%d", n%apps),
 					"tier":              fmt.Sprintf("tier-%d", n%3),
 					"pod-template-hash": fmt.Sprintf("hash-%d", n),
-
-					"app.kubernetes.io/name":       fmt.Sprintf("app-%d", n%apps),
-					"app.kubernetes.io/instance":   fmt.Sprintf("app-%d-%d", n%apps, n%3),
-					"app.kubernetes.io/managed-by": "Helm",
-					"app.kubernetes.io/version":    fmt.Sprintf("1.%d", n%3),
-					"team":                         fmt.Sprintf("team-%d", n%20),
 				},
 			},
 			Spec: v1.PodSpec{NodeName: fmt.Sprintf("node-%d", n%500)},
