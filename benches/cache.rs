@@ -134,7 +134,7 @@ fn get_all(name: &str, order: &[usize]) {
 }
 
 fn list_by_label(name: &str) {
-    let lister = lister(pods_with_labels(LARGE, 1, MANY_LABELS));
+    let lister = lister(pods_with_labels(LARGE, 1, chart_labels));
     let selector = labels::parse("app=app-7").expect("a selector");
     measure(name, 1, || assert_eq!(black_box(lister.list(&selector)).len(), LARGE / APPS));
 }
@@ -187,16 +187,21 @@ fn lister(pods: Vec<Object<Pod>>) -> Lister<Pod> {
 }
 
 /// What charts add.
-const MANY_LABELS: &str = r#","app.kubernetes.io/name":"app","app.kubernetes.io/instance":"app-1",
-    "app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/version":"1.2","team":"team-3""#;
-
-fn pods(count: usize, version: usize) -> Vec<Object<Pod>> {
-    pods_with_labels(count, version, "")
+fn chart_labels(n: usize) -> String {
+    let (app, version, team) = (n % APPS, n % 3, n % 20);
+    format!(
+        r#","app.kubernetes.io/name":"app-{app}","app.kubernetes.io/instance":"app-{app}-{version}",
+        "app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/version":"1.{version}","team":"team-{team}""#
+    )
 }
 
-fn pods_with_labels(count: usize, version: usize, more: &str) -> Vec<Object<Pod>> {
+fn pods(count: usize, version: usize) -> Vec<Object<Pod>> {
+    pods_with_labels(count, version, |_| String::new())
+}
+
+fn pods_with_labels(count: usize, version: usize, more: fn(usize) -> String) -> Vec<Object<Pod>> {
     let text = |n: usize| {
-        let (namespace, app, tier) = (n % NAMESPACES, n % APPS, n % 3);
+        let (namespace, app, tier, more) = (n % NAMESPACES, n % APPS, n % 3, more(n));
         format!(
             r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"pod-{n}","namespace":"namespace-{namespace}",
             "uid":"00000000-0000-0000-0000-{n:012}","resourceVersion":"{version}",

@@ -1,7 +1,7 @@
 //! What objects cost: memory of a cached pod, speed of ingest, pruning, allocations of a watch event.
 //!
 //! `cargo bench --bench object` prints each figure with its budget, and fails if one is exceeded. The pods are those of the embedded
-//! API server: as a real one sends them, 11 KB each, half of it `managedFields`.
+//! API server: as a real one sends them, 11 to 12 KB each, nearly half of it `managedFields`.
 
 #![expect(unsafe_code, reason = "a global allocator that counts")]
 

@@ -139,15 +139,21 @@ func getAll(name string, order []int) {
 }
 
 // What charts add.
-var manyLabels = map[string]string{
-	"app.kubernetes.io/name": "app", "app.kubernetes.io/instance": "app-1",
-	"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/version": "1.2", "team": "team-3",
+func chartLabels(n int) map[string]string {
+	return map[string]string{
+		"app.kubernetes.io/name":       fmt.Sprintf("app-%d", n%apps),
+		"app.kubernetes.io/instance":   fmt.Sprintf("app-%d-%d", n%apps, n%3),
+		"app.kubernetes.io/managed-by": "Helm",
+		"app.kubernetes.io/version":    fmt.Sprintf("1.%d", n%3),
+		"team":                         fmt.Sprintf("team-%d", n%20),
+	}
 }
 
 func listByLabel(name string) {
 	indexer := newIndexer(large)
-	for _, pod := range indexer.List() {
-		maps.Copy(pod.(*v1.Pod).Labels, manyLabels)
+	for n, pod := range pods(large, 1) {
+		maps.Copy(pod.Labels, chartLabels(n))
+		check(indexer.Update(pod))
 	}
 	lister := corev1.NewPodLister(indexer)
 	selector, err := labels.Parse("app=app-7")
