@@ -67,8 +67,7 @@ use crate::{
 /// # Credentials
 ///
 /// Never appear in `Debug`, errors or logs. Files that hold them are read again when they change.
-/// At level `trace` the HTTP library underneath logs the bodies it transfers (targets `ureq` and
-/// `ureq_proto`): what the objects hold is in there, credentials are not.
+/// At level `trace` each request is logged with its path and the code of its answer, and nothing of what it holds.
 #[derive(Clone)]
 #[doc(alias = "Clientset")]
 #[doc(alias = "RESTClient")]

@@ -178,11 +178,10 @@ fn assert_that_the_search_would_find_something(world: &World) {
     let basic = BASE64_STANDARD.encode(format!("jane:{PASSWORD}"));
     assert!(arrived.contains(&format!("Basic {basic}")), "{PASSWORD} was never sent");
 
-    let dumped = output::dumped();
-    for seen in ["GET /canary-in-the-path HTTP/1.1\r\n", "impersonate-user: joe", "\"items\":[]"] {
-        assert!(dumped.contains(seen), "the dumps are not read rightly: {seen}");
+    let all = output::all();
+    for seen in ["TRACE kinformer", "GET /canary-in-the-path: 200", "impersonate-user"] {
+        assert!(all.contains(seen), "{seen} is not in what was let out");
     }
-    assert!(!dumped.to_lowercase().contains("authorization:"), "ureq was given the header");
     let basic_in_base64 = output::disguises(PASSWORD);
     assert!(
         basic_in_base64.iter().any(|(_, disguise)| basic.contains(disguise)),

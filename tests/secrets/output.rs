@@ -5,8 +5,6 @@ use log::{LevelFilter, Log, Metadata, Record};
 use parking_lot::Mutex;
 
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// The bytes that ureq saw, put together from the dumps it logs in rows of 16.
-static DUMPED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 /// Takes in all log lines of the process, at all levels.
 pub(crate) fn capture_logs() {
@@ -19,14 +17,8 @@ pub(crate) fn add(text: String) {
     LINES.lock().push(text);
 }
 
-/// All text, and all dumped bytes as far as they are text.
 pub(crate) fn all() -> String {
-    let dumped = String::from_utf8_lossy(&DUMPED.lock()).into_owned();
-    LINES.lock().join("\n") + "\n" + &dumped
-}
-
-pub(crate) fn dumped() -> String {
-    String::from_utf8_lossy(&DUMPED.lock()).into_owned()
+    LINES.lock().join("\n")
 }
 
 struct Capture;
@@ -37,32 +29,11 @@ impl Log for Capture {
     }
 
     fn log(&self, record: &Record<'_>) {
-        let line = record.args().to_string();
-        if record.target().starts_with("ureq_proto") {
-            DUMPED.lock().extend(row(&line));
-        }
-        LINES.lock().push(format!("{} {} {line}", record.level(), record.target()));
+        let (level, target) = (record.level(), record.target());
+        LINES.lock().push(format!("{level} {target} {}", record.args()));
     }
 
     fn flush(&self) {}
-}
-
-/// The bytes of one row of a dump: groups of hexadecimal digits, then the same as text.
-fn row(line: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for group in line.split(' ').take(8) {
-        let digits: Option<Vec<u8>> = group
-            .as_bytes()
-            .chunks(2)
-            .take_while(|pair| *pair != b"--")
-            .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
-            .collect();
-        match digits {
-            Some(digits) => bytes.extend(digits),
-            None => return Vec::new(),
-        }
-    }
-    bytes
 }
 
 /// The ways in which `secret` could show in a text.

@@ -1,0 +1,205 @@
+//! The body of an answer, as it comes.
+
+use std::{
+    fmt,
+    io::{self, Read},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use flate2::read::MultiGzDecoder;
+
+use super::{
+    Bounds, failure,
+    framing::Framing,
+    head::{Head, malformed},
+    pool::Pool,
+    wire::Wire,
+};
+use crate::{
+    error::{Error, Phase, Result, TransportError},
+    json::stream::Arriving,
+};
+
+/// Where a read brings this much, there may be more.
+const MUCH: usize = 32 * 1024;
+
+/// The body of a response, read from the socket as it is asked for.
+///
+/// Dropped before its end, it closes its connection; read to the end, it gives it back.
+pub(crate) struct Body {
+    reader: Reader,
+    gather: Duration,
+    /// The last read took all that there was.
+    caught_up: bool,
+}
+
+enum Reader {
+    Plain(Framed),
+    Gzip(Box<MultiGzDecoder<Framed>>),
+}
+
+/// What is between the head of an answer and its end.
+struct Framed {
+    /// Until the end.
+    wire: Option<Wire>,
+    framing: Framing,
+    bounds: Bounds,
+    /// Where the connection goes at the end, if it may be used again.
+    home: Option<Arc<Pool>>,
+}
+
+impl Body {
+    pub(super) fn new(
+        wire: Wire,
+        head: &Head,
+        home: Arc<Pool>,
+        bounds: Bounds,
+    ) -> io::Result<Self> {
+        let framing = Framing::of(head)?;
+        let home = Some(home).filter(|_| head.keeps_connection());
+        let mut framed = Framed { wire: Some(wire), framing, bounds, home };
+        framed.end_if_over();
+        let is_gzip = |coding: &[u8]| {
+            coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip")
+        };
+        let reader = if head.words("content-encoding").any(is_gzip) {
+            // Waits for the first bytes.
+            Reader::Gzip(Box::new(MultiGzDecoder::new(framed)))
+        } else {
+            Reader::Plain(framed)
+        };
+        Ok(Self { reader, gather: Duration::ZERO, caught_up: false })
+    }
+
+    /// Reads everything, up to `limit` bytes.
+    pub(crate) fn read_all(&mut self, limit: u64) -> Result<Vec<u8>> {
+        let mut all = Vec::new();
+        let read = self.take(limit + 1).read_to_end(&mut all);
+        read.map_err(|error| self.failure(error))?;
+        if all.len() as u64 > limit {
+            let text = format!("the answer is larger than {limit} bytes");
+            return Err(TransportError::new(Phase::Body, text).into());
+        }
+        Ok(all)
+    }
+
+    /// Lets it last from now on, as long as the server is not silent for longer than this.
+    pub(crate) fn set_silence(&mut self, silence: Option<Duration>) {
+        let bounds = &mut self.framed().bounds;
+        (bounds.silence, bounds.deadline) = (silence, None);
+    }
+
+    /// Lets what comes gather for so long, from now on, before it is read, unless there is much to read already:
+    /// servers write an event in pieces, and to be woken for each of them costs more than to read them all.
+    pub(crate) fn set_gather(&mut self, gather: Duration) {
+        self.gather = gather;
+    }
+
+    /// Little will come for some time: what a lot has made room for is not needed.
+    pub(crate) fn give_back_room(&mut self) {
+        if let Some(wire) = &mut self.framed().wire {
+            wire.give_back_room();
+        }
+    }
+
+    /// What an error from [`read`](Read::read) means.
+    pub(crate) fn failure(&self, error: io::Error) -> Error {
+        let framed = match &self.reader {
+            Reader::Plain(framed) => framed,
+            Reader::Gzip(decoder) => decoder.get_ref(),
+        };
+        failure(&framed.bounds, Phase::Body, error)
+    }
+
+    fn framed(&mut self) -> &mut Framed {
+        match &mut self.reader {
+            Reader::Plain(framed) => framed,
+            Reader::Gzip(decoder) => decoder.get_mut(),
+        }
+    }
+
+    fn read_now(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = match &mut self.reader {
+            Reader::Plain(framed) => framed.read(buf),
+            Reader::Gzip(decoder) => decoder.read(buf).map_err(of_gzip),
+        }?;
+        let has_more = self.framed().wire.as_ref().is_none_or(|wire| wire.has_more);
+        self.caught_up = read < buf.len() && read < MUCH && !has_more;
+        Ok(read)
+    }
+}
+
+impl Read for Body {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let gathers = self.caught_up && !self.gather.is_zero();
+        let gather = self.gather;
+        if gathers && self.framed().bounds.stop.wait_timeout(gather) {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        self.read_now(buf)
+    }
+}
+
+impl Arriving for Body {
+    /// To ask costs as much as to read a little, so it is asked only where the last read may have left something.
+    fn read_arrived(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.caught_up {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let silence = self.framed().bounds.silence.replace(Duration::ZERO);
+        let read = self.read_now(buf);
+        self.framed().bounds.silence = silence;
+        self.caught_up |= read.is_err();
+        read
+    }
+}
+
+/// Bytes were the problem, and not getting them: nobody is to take that for a problem of what they stand for.
+fn of_gzip(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => malformed(&error.to_string()),
+        _ => error,
+    }
+}
+
+impl Framed {
+    fn end_if_over(&mut self) {
+        if !self.framing.is_over() {
+            return;
+        }
+        if let (Some(wire), Some(home)) = (self.wire.take(), self.home.take())
+            && wire.is_clean()
+        {
+            home.keep(wire, Instant::now());
+        }
+    }
+}
+
+impl Read for Framed {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        while let Some(wire) = &mut self.wire {
+            let (taken, given) = self.framing.decode(wire.input.unread(), buf)?;
+            wire.input.take(taken);
+            self.end_if_over();
+            if given > 0 || buf.is_empty() {
+                return Ok(given);
+            }
+            if let Some(wire) = &mut self.wire
+                && wire.fill(&self.bounds)? == 0
+            {
+                if !self.framing.may_be_closed() {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                self.wire = None;
+            }
+        }
+        Ok(0)
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body").finish_non_exhaustive()
+    }
+}
