@@ -24,7 +24,7 @@ pub use self::{
     labels::labels,
     reflector::reflector,
     store_index::{store_index, store_index_with_panics},
-    wire::{list_stream, object_meta, watch_frames},
+    wire::{http_answers, list_stream, object_meta, watch_frames},
 };
 use crate::{
     client::fuzzing::cut_list,

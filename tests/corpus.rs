@@ -25,6 +25,7 @@ macro_rules! replay {
 replay!(
     alike_objects,
     delta_fifo,
+    http_answers,
     kubeconfig,
     labels,
     list_stream,

@@ -285,6 +285,7 @@ impl ServerVersion {
 pub(crate) mod fuzzing {
     pub(crate) use super::{
         list::cut_list,
+        transport::read_answer,
         watch::{frames_of, parse as parse_frame},
     };
 }

@@ -15,10 +15,31 @@ use serde_json::Value;
 
 use crate::{
     ApiResource, DynamicObject, Object, PartialObjectMetadata, WatchEvent,
-    client::fuzzing::{cut_list, frames_of, parse_frame},
+    client::fuzzing::{cut_list, frames_of, parse_frame, read_answer},
     json::outline::Outline,
     object::{Origin, Shape},
 };
+
+/// The first byte chooses where the rest, an answer of HTTP, is split: that must not change what it is. Nor must it
+/// matter in which pieces the rest is sent as a body.
+pub fn http_answers(data: &[u8]) {
+    let Some((&seed, text)) = data.split_first() else { return };
+    let whole = read_answer(text, 4096);
+    assert_eq!(read_answer(Pieces::new(text, seed), 1 + usize::from(seed) % 50), whole);
+
+    let (mut sent, mut rest) =
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec(), text);
+    let mut pieces = Pieces::new(text, seed);
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(pieces.next_size().min(rest.len()));
+        sent.extend(format!("{:x}\r\n", piece.len()).bytes());
+        sent.extend([piece, b"\r\n"].concat());
+        rest = after;
+    }
+    sent.extend(b"0\r\n\r\nnext");
+    let read = read_answer(Pieces::new(&sent, seed.reverse_bits()), 64);
+    assert_eq!(read, (Some(200), text.to_vec(), Ok(b"next".to_vec())));
+}
 
 /// The first byte chooses where the rest is split: that must not change the frames that are found, nor
 /// how the stream ends.
@@ -210,13 +231,16 @@ impl<'a> Pieces<'a> {
     fn new(text: &'a [u8], seed: u8) -> Self {
         Self { text, state: u32::from(seed) + 1 }
     }
+
+    fn next_size(&mut self) -> usize {
+        self.state = self.state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        1 + (self.state >> 24) as usize % 9
+    }
 }
 
 impl Read for Pieces<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.state = self.state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let wanted = 1 + (self.state >> 24) as usize % 9;
-        let length = wanted.min(self.text.len()).min(buf.len());
+        let length = self.next_size().min(self.text.len()).min(buf.len());
         let (piece, rest) = self.text.split_at(length);
         buf[..length].copy_from_slice(piece);
         self.text = rest;

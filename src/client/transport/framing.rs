@@ -105,8 +105,13 @@ impl Chunk {
                 *self = if left == 0 { Self::AfterData } else { Self::Data(left) };
                 continue;
             }
-            let Some(next) = self.after(byte)? else { break };
-            *self = next;
+            match self.after(byte) {
+                Ok(Some(next)) => *self = next,
+                // What came before it counts; it is found again.
+                Err(_) if given > 0 => break,
+                Ok(None) => break,
+                Err(error) => return Err(error),
+            }
             taken += 1;
         }
         Ok((taken, given))
@@ -224,6 +229,14 @@ mod tests {
             let head = Head::read(text.as_bytes(), 0).unwrap().unwrap().0;
             assert!(Framing::of(&head).unwrap().is_over());
         }
+    }
+
+    #[test]
+    fn what_came_before_something_malformed_counts() {
+        let (mut framing, mut out) = (framing(CHUNKED).unwrap(), [0; 9]);
+        let input = b"2\r\nab\r\nx";
+        assert_eq!(framing.decode(input, &mut out).unwrap(), (7, 2));
+        assert!(framing.decode(&input[7..], &mut out).is_err());
     }
 
     #[test]

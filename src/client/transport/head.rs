@@ -4,7 +4,7 @@ use std::io;
 
 use memchr::memchr;
 
-use super::HttpRequest;
+use super::{HttpRequest, Method};
 use crate::error::{Error, Result};
 
 /// A head that is longer is none that an API server sends.
@@ -128,8 +128,9 @@ pub(super) fn write(request: &HttpRequest<'_>, host: &str, user_agent: &str) -> 
     if let Some(credential) = &request.authorization {
         field("authorization", credential.expose())?;
     }
-    if let Some(body) = request.body {
-        field("content-length", &body.len().to_string())?;
+    let has_none = matches!(request.method, Method::Get | Method::Delete);
+    if let Some(length) = request.body.map(<[u8]>::len).or((!has_none).then_some(0)) {
+        field("content-length", &length.to_string())?;
     }
     head.extend(b"\r\n");
     Ok(head)
@@ -152,7 +153,7 @@ pub(super) fn malformed(text: &str) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{client::transport::Method, config::Secret};
+    use crate::config::Secret;
 
     fn read(text: &str) -> Head {
         let (head, length) = Head::read(text.as_bytes(), 0).unwrap().unwrap();
@@ -231,6 +232,10 @@ mod tests {
             "POST /api?x=1 HTTP/1.1\r\nhost: h:1\r\nuser-agent: me\r\naccept: a/b\r\n\
              authorization: Bearer t\r\ncontent-length: 2\r\n\r\n"
         );
+        (request.body, request.authorization) = (None, None);
+        assert!(write(&request, "h", "me").unwrap().ends_with(b"content-length: 0\r\n\r\n"));
+        request.method = Method::Delete;
+        assert!(write(&request, "h", "me").unwrap().ends_with(b"accept: a/b\r\n\r\n"));
         let slipped = [("a".to_owned(), "b\r\nc: d".to_owned())];
         request.extra_headers = &slipped;
         let error = write(&request, "h:1", "me").unwrap_err().to_string();

@@ -234,3 +234,46 @@ fn files_of(config: &Config) -> Vec<std::path::PathBuf> {
     }
     files
 }
+
+/// Reads an answer that comes from anywhere, so much of its body at a time: gives its code, its body, and what was
+/// not taken of what comes after it, or what is wrong.
+#[cfg(feature = "_fuzz")]
+pub(crate) fn read_answer(
+    mut reader: impl io::Read,
+    room: usize,
+) -> (Option<u16>, Vec<u8>, std::result::Result<Vec<u8>, String>) {
+    let (mut input, mut code, mut body) = (input::Input::new(), None, Vec::new());
+    let mut read = || {
+        let mut seen = 0;
+        let head = loop {
+            if let Some((head, length)) = Head::read(input.unread(), seen)? {
+                input.take(length);
+                break head;
+            }
+            seen = input.unread().len();
+            if input.fill(|buf| reader.read(buf))?.0 == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        };
+        code = Some(head.status);
+        let (mut framing, mut out) = (framing::Framing::of(&head)?, vec![0; room]);
+        loop {
+            let (taken, given) = framing.decode(input.unread(), &mut out)?;
+            input.take(taken);
+            body.extend_from_slice(&out[..given]);
+            let is_empty = given == 0 && !framing.is_over();
+            if is_empty && input.fill(|buf| reader.read(buf))?.0 == 0 {
+                return match framing.may_be_closed() {
+                    true => Ok(()),
+                    false => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+                };
+            }
+            if framing.is_over() {
+                while input.fill(|buf| reader.read(buf))?.0 > 0 {}
+                return Ok(());
+            }
+        }
+    };
+    let ended = read().map_err(|error| error.to_string());
+    (code, body, ended.map(|()| input.unread().to_vec()))
+}

@@ -2,7 +2,12 @@
 
 use std::io;
 
-use super::{bounds::Bounds, head::Head, input::Input, stream::Stream};
+use super::{
+    bounds::Bounds,
+    head::{Head, malformed},
+    input::Input,
+    stream::Stream,
+};
 use crate::error::{Error, Phase, TransportError};
 
 /// How much is written at a time. In one write of megabytes, the kernel did not notice in half a minute that the server
@@ -55,12 +60,13 @@ impl Wire {
             }
             if let Some((head, length)) = Head::read(self.input.unread(), seen)? {
                 self.input.take(length);
-                // What the server says before its answer is of no use to anybody here.
-                if matches!(head.status, 100 | 102..200) {
-                    seen = 0;
-                    continue;
+                match head.status {
+                    101 => return Err(malformed("the server goes on in another protocol")),
+                    // What it says before its answer is of no use to anybody here.
+                    100..200 => seen = 0,
+                    _ => return Ok(head),
                 }
-                return Ok(head);
+                continue;
             }
             seen = self.input.unread().len();
             if self.fill(bounds)? == 0 {
