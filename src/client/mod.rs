@@ -67,7 +67,7 @@ use crate::{
 /// # Credentials
 ///
 /// Never appear in `Debug`, errors or logs. Files that hold them are read again when they change.
-/// At level `trace` each request is logged with its path and the code of its answer, and nothing of what it holds.
+/// At level `trace` each request is logged with path, query and the code of its answer, and nothing of what it holds.
 #[derive(Clone)]
 #[doc(alias = "Clientset")]
 #[doc(alias = "RESTClient")]

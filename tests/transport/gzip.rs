@@ -66,6 +66,12 @@ fn a_stream_of_several_members_is_read_to_its_end() {
     assert_eq!(names(&serving(members).client()).unwrap().len(), 500);
 }
 
+#[test]
+fn what_is_empty_is_not_compressed_whatever_it_says() {
+    let server = serving(Vec::new());
+    assert_eq!(server.client().get_raw("/").unwrap(), b"");
+}
+
 fn str(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }

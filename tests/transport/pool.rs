@@ -74,6 +74,88 @@ fn a_connection_that_the_server_announces_to_close_is_not_kept() {
 }
 
 #[test]
+fn a_connection_on_which_there_is_more_than_its_answer_is_not_kept() {
+    for tls in [false, true] {
+        let server = Server::any(tls, |connection| {
+            connection.read_request();
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+            connection.send(format!("{answer}HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong"));
+            connection.hold();
+        });
+        let client = server.client();
+        for round in 1..=3 {
+            assert_eq!(client.get_raw("/").unwrap(), b"{}");
+            assert_eq!((server.accepted(), sockets_to(server.address.port())), (round, 0));
+        }
+    }
+}
+
+#[test]
+fn what_a_server_says_before_its_answer_is_passed_over_and_trailers_too() {
+    let server = Server::plain(|connection| {
+        while connection.read_request().is_some() {
+            connection
+                .send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n");
+            connection.begin_stream();
+            connection.send_chunk("{}");
+            connection.send("0\r\nSum: 1\r\n\r\n");
+        }
+    });
+    let client = server.client();
+    for _ in 0..3 {
+        assert_eq!(client.get_raw("/").unwrap(), b"{}");
+    }
+    assert_eq!(server.accepted(), 1);
+}
+
+#[test]
+fn a_server_that_goes_on_in_another_protocol_is_an_error() {
+    let server = Server::plain(|connection| {
+        connection.read_request();
+        connection.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n");
+        connection.hold();
+    });
+    let error = server.client().get_raw("/").unwrap_err().to_string();
+    assert_eq!(error, "response: the server goes on in another protocol");
+}
+
+#[test]
+fn connections_of_old_http_are_kept_only_if_that_is_said() {
+    for (says, connections) in [("", 3), ("Connection: keep-alive\r\n", 1)] {
+        let server = Server::plain(move |connection| {
+            while connection.read_request().is_some() {
+                connection.send(format!("HTTP/1.0 200 OK\r\n{says}Content-Length: 2\r\n\r\n{{}}"));
+            }
+        });
+        let client = server.client();
+        for _ in 0..3 {
+            assert_eq!(client.get_raw("/").unwrap(), b"{}");
+        }
+        assert_eq!(server.accepted(), connections, "{says:?}");
+    }
+}
+
+#[test]
+fn a_watch_keeps_no_connections_of_others() {
+    let server = Server::plain(|connection| {
+        while let Some(request) = connection.read_request() {
+            if request.target.contains("watch") {
+                connection.begin_stream();
+                return connection.hold();
+            }
+            connection.respond("200 OK", "", "{}");
+        }
+    });
+    let client = server.client();
+    let watch = config_maps(&client).watch(&ListOptions::new()).unwrap();
+    client.get_raw("/").unwrap();
+    assert_eq!(sockets_to(server.address.port()), 2);
+    drop(client);
+    assert_eq!(sockets_to(server.address.port()), 1, "the pool goes with the client");
+    drop(watch);
+}
+
+#[test]
 fn a_watch_that_is_dropped_closes_its_connection() {
     for tls in [false, true] {
         let stalled = Stall::Watch.start(tls);
@@ -392,16 +474,20 @@ fn a_refused_connection_is_an_error_that_names_the_address() {
 
 #[test]
 fn what_a_server_says_before_it_hangs_up_on_a_large_body_is_heard() {
-    let server = Server::plain(|connection| {
-        if connection.read_head().is_some() {
-            let status = r#"{"kind":"Status","status":"Failure","reason":"RequestEntityTooLarge","code":413}"#;
-            connection.respond("413 Payload Too Large", "Connection: close\r\n", status);
-        }
-    });
-    let large =
-        serde_json::json!({"metadata": {"name": "a"}, "data": {"x": "y".repeat(24_000_000)}});
-    let error = config_maps(&server.client()).create(&large).unwrap_err();
-    assert!(error.is_request_entity_too_large(), "{error:?}");
+    for tls in [false, true] {
+        let server = Server::any(tls, |connection| {
+            if connection.read_head().is_some() {
+                let status = r#"{"kind":"Status","status":"Failure","reason":"RequestEntityTooLarge","code":413}"#;
+                connection.respond("413 Payload Too Large", "", status);
+            }
+        });
+        let client = server.client();
+        let large =
+            serde_json::json!({"metadata": {"name": "a"}, "data": {"x": "y".repeat(24_000_000)}});
+        let error = config_maps(&client).create(&large).unwrap_err();
+        assert!(error.is_request_entity_too_large(), "{error:?}");
+        assert_eq!(sockets_to(server.address.port()), 0, "it is not used again");
+    }
 }
 
 #[test]

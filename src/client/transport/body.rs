@@ -3,7 +3,7 @@
 use std::{
     fmt,
     io::{self, Read},
-    sync::Arc,
+    sync::Weak,
     time::{Duration, Instant},
 };
 
@@ -45,25 +45,26 @@ struct Framed {
     wire: Option<Wire>,
     framing: Framing,
     bounds: Bounds,
-    /// Where the connection goes at the end, if it may be used again.
-    home: Option<Arc<Pool>>,
+    /// Where the connection goes at the end, if it may be used again and somebody may want it.
+    home: Weak<Pool>,
 }
 
 impl Body {
     pub(super) fn new(
         wire: Wire,
         head: &Head,
-        home: Arc<Pool>,
+        home: Weak<Pool>,
         bounds: Bounds,
     ) -> io::Result<Self> {
         let framing = Framing::of(head)?;
-        let home = Some(home).filter(|_| head.keeps_connection());
+        let home = if head.keeps_connection() { home } else { Weak::new() };
         let mut framed = Framed { wire: Some(wire), framing, bounds, home };
         framed.end_if_over();
         let is_gzip = |coding: &[u8]| {
             coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip")
         };
-        let reader = if head.words("content-encoding").any(is_gzip) {
+        // What is empty is not compressed either, whatever it says.
+        let reader = if framed.wire.is_some() && head.words("content-encoding").any(is_gzip) {
             // Waits for the first bytes.
             Reader::Gzip(Box::new(MultiGzDecoder::new(framed)))
         } else {
@@ -124,7 +125,7 @@ impl Body {
             Reader::Plain(framed) => framed.read(buf),
             Reader::Gzip(decoder) => decoder.read(buf).map_err(of_gzip),
         }?;
-        let has_more = self.framed().wire.as_ref().is_none_or(|wire| wire.has_more);
+        let has_more = self.framed().wire.as_ref().is_none_or(Wire::has_more);
         self.caught_up = read < buf.len() && read < MUCH && !has_more;
         Ok(read)
     }
@@ -168,8 +169,9 @@ impl Framed {
         if !self.framing.is_over() {
             return;
         }
-        if let (Some(wire), Some(home)) = (self.wire.take(), self.home.take())
+        if let Some(wire) = self.wire.take()
             && wire.is_clean()
+            && let Some(home) = self.home.upgrade()
         {
             home.keep(wire, Instant::now());
         }
@@ -178,23 +180,10 @@ impl Framed {
 
 impl Read for Framed {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        while let Some(wire) = &mut self.wire {
-            let (taken, given) = self.framing.decode(wire.input.unread(), buf)?;
-            wire.input.take(taken);
-            self.end_if_over();
-            if given > 0 || buf.is_empty() {
-                return Ok(given);
-            }
-            if let Some(wire) = &mut self.wire
-                && wire.fill(&self.bounds)? == 0
-            {
-                if !self.framing.may_be_closed() {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
-                }
-                self.wire = None;
-            }
-        }
-        Ok(0)
+        let Some(Wire { link, input }) = &mut self.wire else { return Ok(0) };
+        let read = self.framing.read(input, buf, |input| link.fill(input, &self.bounds))?;
+        self.end_if_over();
+        Ok(read)
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::io;
 
-use super::head::{Head, malformed};
+use super::{
+    head::{Head, malformed},
+    input::Input,
+};
 
 /// How a body is marked off from what comes after it, and how much of it is still to come.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub(super) enum Chunk {
         size: u64,
         length: usize,
     },
+    /// The end of the line that a length is in.
+    AfterSize(u64),
     /// So much of a piece.
     Data(u64),
     /// The end of the line that ends a piece.
@@ -39,7 +44,7 @@ pub(super) enum Chunk {
 
 /// What stands beside pieces may be so long.
 const MAX_BESIDE: usize = 64 * 1024;
-/// No piece is longer, and no number overflows.
+/// A length that is larger cannot have another digit.
 const MAX_SIZE: u64 = u64::MAX >> 4;
 
 impl Framing {
@@ -54,12 +59,13 @@ impl Framing {
                 false => Err(malformed("its encoding is none that is known here")),
             };
         }
-        let mut lengths = head.values("content-length");
+        let mut lengths =
+            head.values("content-length").flat_map(|value| value.split(|&b| b == b','));
         let Some(length) = lengths.next() else { return Ok(Self::UntilClose) };
-        let number = std::str::from_utf8(length).ok().and_then(|length| length.parse().ok());
-        match number {
-            Some(number) if length[0].is_ascii_digit() && lengths.all(|other| other == length) => {
-                Ok(Self::Length(number))
+        let length = number(length);
+        match length {
+            Some(length) if lengths.all(|other| number(other) == Some(length)) => {
+                Ok(Self::Length(length))
             }
             _ => Err(malformed("its length is no number, or several")),
         }
@@ -69,13 +75,32 @@ impl Framing {
         matches!(self, Self::Length(0) | Self::Chunked(Chunk::Over))
     }
 
-    /// Whether a connection that is closed now ends the body.
-    pub(super) fn may_be_closed(&self) -> bool {
-        matches!(self, Self::UntilClose) || self.is_over()
+    /// Reads some of the body, of what `fill` brings; 0 is its end.
+    pub(super) fn read(
+        &mut self,
+        input: &mut Input,
+        buf: &mut [u8],
+        mut fill: impl FnMut(&mut Input) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        loop {
+            let (taken, given) = self.decode(input.unread(), buf)?;
+            input.take(taken);
+            if given > 0 || buf.is_empty() || self.is_over() {
+                return Ok(given);
+            }
+            let is_end = |error: &io::Error| error.kind() == io::ErrorKind::UnexpectedEof;
+            match fill(input) {
+                // TLS that just ends is no worse an end than that of a connection without TLS.
+                Err(error) if !is_end(&error) => return Err(error),
+                Ok(more) if more > 0 => {}
+                _ if matches!(self, Self::UntilClose) => *self = Self::Length(0),
+                _ => return Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        }
     }
 
     /// Copies as much of the body as there is, and room for; says how much was taken and how much of that is body.
-    pub(super) fn decode(&mut self, input: &[u8], out: &mut [u8]) -> io::Result<(usize, usize)> {
+    fn decode(&mut self, input: &[u8], out: &mut [u8]) -> io::Result<(usize, usize)> {
         match self {
             Self::Length(left) => {
                 let copied = copy(input, out, *left);
@@ -119,7 +144,7 @@ impl Chunk {
 
     /// What comes after a byte that is not data; `None` if it is of the next answer.
     fn after(self, byte: u8) -> io::Result<Option<Self>> {
-        let bad = || malformed("the length of a piece is malformed");
+        let bad = || malformed("the pieces of the body are malformed");
         Ok(Some(match (self, byte) {
             (Self::Size(size), b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 let digit = (byte as char).to_digit(16).map_or(0, u64::from);
@@ -129,13 +154,15 @@ impl Chunk {
                 }
                 Self::Size(Some(size << 4 | digit))
             }
-            (Self::Size(Some(size)) | Self::Extension { size, .. }, b'\n') => match size {
+            (
+                Self::Size(Some(size)) | Self::Extension { size, .. } | Self::AfterSize(size),
+                b'\n',
+            ) => match size {
                 0 => Self::Trailer { line: 0, length: 0 },
                 size => Self::Data(size),
             },
-            (Self::Size(Some(size)), b'\r' | b';' | b' ' | b'\t') => {
-                Self::Extension { size, length: 0 }
-            }
+            (Self::Size(Some(size)) | Self::Extension { size, .. }, b'\r') => Self::AfterSize(size),
+            (Self::Size(Some(size)), b';' | b' ' | b'\t') => Self::Extension { size, length: 0 },
             (Self::Extension { size, length }, _) if length < MAX_BESIDE => {
                 Self::Extension { size, length: length + 1 }
             }
@@ -153,6 +180,12 @@ impl Chunk {
     }
 }
 
+fn number(text: &[u8]) -> Option<u64> {
+    let text = text.trim_ascii();
+    let is_number = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(text).ok().filter(|_| is_number)?.parse().ok()
+}
+
 fn copy(from: &[u8], to: &mut [u8], most: u64) -> usize {
     let length = from.len().min(to.len()).min(usize::try_from(most).unwrap_or(usize::MAX));
     to[..length].copy_from_slice(&from[..length]);
@@ -168,23 +201,22 @@ mod tests {
         Framing::of(&Head::read(text.as_bytes(), 0).unwrap().unwrap().0)
     }
 
-    /// All of the body that is in `input`, given in pieces of `step` bytes to readers with so much room, and what
-    /// was not taken.
-    fn read(fields: &str, input: &[u8], step: usize, room: usize) -> io::Result<(Vec<u8>, usize)> {
-        let mut framing = framing(fields)?;
-        let (mut body, mut out) = (Vec::new(), vec![0; room]);
-        let (mut start, mut end) = (0, 0);
+    /// All of the body that is in `text`, which comes in pieces of `step` bytes, for readers with so much room; and
+    /// what was not taken.
+    fn read(fields: &str, text: &[u8], step: usize, room: usize) -> io::Result<(Vec<u8>, usize)> {
+        let (mut framing, mut input) = (framing(fields)?, Input::new());
+        let (mut body, mut out, mut left) = (Vec::new(), vec![0; room], text);
         loop {
-            let (taken, given) = framing.decode(&input[start..end], &mut out)?;
-            body.extend(&out[..given]);
-            start += taken;
-            if taken == 0 && end == input.len() {
-                assert!(framing.may_be_closed(), "it is not over");
-                return Ok((body, input.len() - start));
+            let read = framing.read(&mut input, &mut out, |input| {
+                let (piece, after) = left.split_at(step.min(left.len()));
+                left = after;
+                let copied = input.fill(|buf| Ok(copy(piece, buf, u64::MAX)));
+                copied.map(|(copied, _)| copied)
+            })?;
+            if read == 0 {
+                return Ok((body, input.unread().len() + left.len()));
             }
-            if taken == 0 {
-                end = (end + step).min(input.len());
-            }
+            body.extend(&out[..read]);
         }
     }
 
@@ -207,10 +239,11 @@ mod tests {
     fn pieces_count_before_a_length_and_lengths_that_differ_are_refused() {
         let both = format!("Content-Length: 1\r\n{CHUNKED}");
         assert!(matches!(framing(&both).unwrap(), Framing::Chunked(_)));
-        let same = "Content-Length: 7\r\ncontent-length: 7\r\n";
+        let same = "Content-Length: 7, 07\r\ncontent-length: 7\r\n";
         assert!(matches!(framing(same).unwrap(), Framing::Length(7)));
         for bad in [
             "Content-Length: 7\r\nContent-Length: 8\r\n",
+            "Content-Length: 7,\r\n",
             "Content-Length: +7\r\n",
             "Content-Length: -7\r\n",
             "Content-Length: \r\n",
@@ -220,6 +253,19 @@ mod tests {
         ] {
             assert!(framing(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_body_that_ends_before_its_end_is_an_error_unless_nothing_else_would_end_it() {
+        for (fields, text) in [("Content-Length: 3\r\n", "ab"), (CHUNKED, "2\r\nab\r\n0\r\n")] {
+            let error = read(fields, text.as_bytes(), 1, 9).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+        }
+        let mut framing = Framing::UntilClose;
+        let ends = |_: &mut Input| Err(io::ErrorKind::UnexpectedEof.into());
+        assert_eq!(framing.read(&mut Input::new(), &mut [0], ends).unwrap(), 0);
+        let breaks = |_: &mut Input| Err(io::ErrorKind::ConnectionReset.into());
+        assert!(Framing::UntilClose.read(&mut Input::new(), &mut [0], breaks).is_err());
     }
 
     #[test]
@@ -243,9 +289,16 @@ mod tests {
     fn malformed_pieces_are_refused() {
         let endless = format!("1;{}", "x".repeat(2 * MAX_BESIDE));
         let trailers = format!("0\r\n{}", "a: b\r\n".repeat(MAX_BESIDE));
-        for bad in
-            ["\r\n", "x\r\n", "-1\r\n", "3\r\nabcd", "fffffffffffffffff\r\n", &endless, &trailers]
-        {
+        for bad in [
+            "\r\n",
+            "x\r\n",
+            "-1\r\n",
+            "5\rx\nhello",
+            "3\r\nabcd",
+            "fffffffffffffffff\r\n",
+            &endless,
+            &trailers,
+        ] {
             assert!(read(CHUNKED, bad.as_bytes(), 7, 7).is_err(), "{bad:.20}");
         }
     }

@@ -8,7 +8,7 @@ use super::{HttpRequest, Method};
 use crate::error::{Error, Result};
 
 /// A head that is longer is none that an API server sends.
-pub(super) const MAX_HEAD: usize = 64 * 1024;
+const MAX_HEAD: usize = 64 * 1024;
 
 /// What an answer says before its body.
 #[derive(Debug)]
@@ -28,13 +28,13 @@ impl Head {
         if input[..compared] != BEGINNING[..compared] {
             return Err(malformed("what answers there does not speak HTTP/1"));
         }
-        let Some(length) = end(input, seen) else {
-            if input.len() > MAX_HEAD {
-                return Err(malformed(&format!("the header is larger than {MAX_HEAD} bytes")));
-            }
-            return Ok(None);
-        };
-        let mut lines = input[..length].split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end);
+        let length = end(input, seen);
+        if length.unwrap_or(input.len()) > MAX_HEAD {
+            return Err(malformed(&format!("the header is larger than {MAX_HEAD} bytes")));
+        }
+        let Some(length) = length else { return Ok(None) };
+        let lines = input[..length].split(|&byte| byte == b'\n');
+        let mut lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let (is_old, status) = status_line(lines.next().unwrap_or_default())
             .ok_or_else(|| malformed("the answer does not begin with a code"))?;
         let fields = lines.take_while(|line| !line.is_empty()).map(field);
@@ -56,7 +56,9 @@ impl Head {
     /// Whether another request may be sent on the connection.
     pub(super) fn keeps_connection(&self) -> bool {
         let says = |word: &[u8]| self.words("connection").any(|it| it.eq_ignore_ascii_case(word));
-        !says(b"close") && (!self.is_old || says(b"keep-alive"))
+        // HTTP/1.0 knows no pieces: who sends them all the same is not to be trusted with another answer.
+        let is_sound = || self.words("transfer-encoding").next().is_none();
+        !says(b"close") && (!self.is_old || says(b"keep-alive") && is_sound())
     }
 }
 
@@ -90,14 +92,16 @@ fn status_line(line: &[u8]) -> Option<(bool, u16)> {
 }
 
 fn field(line: &[u8]) -> io::Result<(Box<str>, Box<[u8]>)> {
-    let bad = || malformed(&format!("a header is malformed: {:?}", String::from_utf8_lossy(line)));
-    let colon = memchr(b':', line).ok_or_else(bad)?;
-    let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
-    let name = std::str::from_utf8(name).ok().filter(|name| is_name(name)).ok_or_else(bad)?;
+    let colon = memchr(b':', line).unwrap_or(line.len());
+    let name = std::str::from_utf8(&line[..colon]).ok().filter(|name| is_name(name));
+    let (Some(name), Some(value)) = (name, line.get(colon + 1..)) else {
+        return Err(malformed("a header is malformed"));
+    };
     if !is_value(value) {
-        return Err(bad());
+        // What is in it may be nobody's business.
+        return Err(malformed(&format!("the header {name:?} is malformed")));
     }
-    Ok((name.to_ascii_lowercase().into(), value.into()))
+    Ok((name.to_ascii_lowercase().into(), value.trim_ascii().into()))
 }
 
 /// Writes a head. The credential is in it: nobody is to see it but the server.
@@ -191,6 +195,10 @@ mod tests {
             ("HTTP/1.1 200 OK\r\nConnection: x, Close\r\n\r\n", false),
             ("HTTP/1.0 200 OK\r\n\r\n", false),
             ("HTTP/1.0 200 OK\r\nconnection: Keep-Alive\r\n\r\n", true),
+            (
+                "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n",
+                false,
+            ),
         ] {
             assert_eq!(read(text).keeps_connection(), keeps, "{text:?}");
         }
@@ -209,12 +217,19 @@ mod tests {
             "HTTP/1.1 200 OK\r\n: no name\r\n\r\n",
             "HTTP/1.1 200 OK\r\nwhite space: x\r\n\r\n",
             "HTTP/1.1 200 OK\r\na: \0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n \r\nContent-Length: 1\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n\r\r\nContent-Length: 1\r\n\r\n",
         ] {
             assert!(Head::read(text.as_bytes(), 0).is_err(), "{text:?}");
         }
-        let long = format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(MAX_HEAD));
-        let error = Head::read(long.as_bytes(), 0).unwrap_err();
-        assert_eq!(error.to_string(), "the header is larger than 65536 bytes");
+        let secret =
+            Head::read(b"HTTP/1.1 200 OK\r\nSet-Cookie: secret\x01\r\n\r\n", 0).unwrap_err();
+        assert_eq!(secret.to_string(), "the header \"Set-Cookie\" is malformed");
+        for end in ["", "\r\n\r\n"] {
+            let long = format!("HTTP/1.1 200 OK\r\nA: {}{end}", "x".repeat(MAX_HEAD));
+            let error = Head::read(long.as_bytes(), 0).unwrap_err();
+            assert_eq!(error.to_string(), "the header is larger than 65536 bytes");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a connection has read and nobody has taken.
 
-use std::io;
+use std::{fmt, io};
 
 use super::room::Room;
 
@@ -10,7 +10,6 @@ const LEAST: usize = 16 * 1024;
 const MOST: usize = 128 * 1024;
 
 /// A buffer that takes more room while a lot comes, and gives it back when little does.
-#[derive(Debug)]
 pub(super) struct Input {
     bytes: Vec<u8>,
     /// What has been read and not been taken.
@@ -77,6 +76,13 @@ impl Input {
         if self.bytes.len() < size {
             self.bytes.resize(size, 0);
         }
+    }
+}
+
+impl fmt::Debug for Input {
+    /// Without what has been read, which may be anybody's secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Input").field("unread", &self.unread().len()).finish_non_exhaustive()
     }
 }
 

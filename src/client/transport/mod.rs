@@ -75,7 +75,6 @@ pub(crate) enum Method {
 }
 
 /// The head of a response, and its body to be read.
-#[derive(Debug)]
 pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     head: Head,
@@ -134,7 +133,8 @@ impl Transport {
                 Ok(head) => {
                     log::trace!("{} {}: {}", request.method.as_str(), request.target, head.status);
                     let malformed = |error| failure(&bounds, Phase::Response, error);
-                    let body = Body::new(wire, &head, pool, bounds.clone()).map_err(malformed)?;
+                    let body = Body::new(wire, &head, Arc::downgrade(&pool), bounds.clone())
+                        .map_err(malformed)?;
                     return Ok(HttpResponse { status: head.status, head, body });
                 }
                 Err((phase, error)) => failure(&bounds, phase, error),
@@ -168,7 +168,7 @@ impl Transport {
 }
 
 impl HttpResponse {
-    /// The first value of a header, if it is text.
+    /// The first value that is text of a header, whose name is given in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers(name).next()
     }
@@ -242,38 +242,19 @@ pub(crate) fn read_answer(
     mut reader: impl io::Read,
     room: usize,
 ) -> (Option<u16>, Vec<u8>, std::result::Result<Vec<u8>, String>) {
+    let mut fill =
+        |input: &mut input::Input| input.fill(|buf| reader.read(buf)).map(|(amount, _)| amount);
     let (mut input, mut code, mut body) = (input::Input::new(), None, Vec::new());
     let mut read = || {
-        let mut seen = 0;
-        let head = loop {
-            if let Some((head, length)) = Head::read(input.unread(), seen)? {
-                input.take(length);
-                break head;
-            }
-            seen = input.unread().len();
-            if input.fill(|buf| reader.read(buf))?.0 == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-        };
+        let head = wire::read_head(&mut input, &mut fill)?;
         code = Some(head.status);
         let (mut framing, mut out) = (framing::Framing::of(&head)?, vec![0; room]);
-        loop {
-            let (taken, given) = framing.decode(input.unread(), &mut out)?;
-            input.take(taken);
-            body.extend_from_slice(&out[..given]);
-            let is_empty = given == 0 && !framing.is_over();
-            if is_empty && input.fill(|buf| reader.read(buf))?.0 == 0 {
-                return match framing.may_be_closed() {
-                    true => Ok(()),
-                    false => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
-                };
-            }
-            if framing.is_over() {
-                while input.fill(|buf| reader.read(buf))?.0 > 0 {}
-                return Ok(());
-            }
+        while let read @ 1.. = framing.read(&mut input, &mut out, &mut fill)? {
+            body.extend_from_slice(&out[..read]);
         }
+        while fill(&mut input)? > 0 {}
+        Ok(())
     };
-    let ended = read().map_err(|error| error.to_string());
+    let ended = read().map_err(|error: io::Error| error.to_string());
     (code, body, ended.map(|()| input.unread().to_vec()))
 }

@@ -17,12 +17,18 @@ const PIECE: usize = 16 * 1024;
 /// A connection that speaks HTTP/1.1.
 #[derive(Debug)]
 pub(super) struct Wire {
-    stream: Stream,
+    pub(super) link: Link,
     pub(super) input: Input,
+}
+
+/// What the input of a connection comes from.
+#[derive(Debug)]
+pub(super) struct Link {
+    stream: Stream,
     /// Why sending failed: told if there is no answer to read.
     hung_up: Option<io::Error>,
     /// What was last read may not be all that has arrived.
-    pub(super) has_more: bool,
+    has_more: bool,
 }
 
 /// The other side does not read any more.
@@ -32,53 +38,59 @@ fn is_hang_up(error: &io::Error) -> bool {
 
 impl Wire {
     pub(super) fn new(stream: Stream) -> Self {
-        Self { stream, input: Input::new(), hung_up: None, has_more: false }
+        Self { link: Link { stream, hung_up: None, has_more: false }, input: Input::new() }
     }
 
     pub(super) fn send(&mut self, bytes: &[u8], bounds: &Bounds) -> io::Result<()> {
         for piece in bytes.chunks(PIECE) {
-            match self.stream.write_all(piece, bounds) {
+            if self.link.hung_up.is_some() {
+                break;
+            }
+            match self.link.stream.write_all(piece, bounds) {
                 // A server that does not want the rest of a body says why before it hangs up.
-                Err(error) if is_hang_up(&error) => {
-                    self.hung_up = Some(error);
-                    break;
-                }
+                Err(error) if is_hang_up(&error) => self.link.hung_up = Some(error),
                 sent => sent?,
             }
         }
         Ok(())
     }
 
-    /// Blocks until the head of an answer is there; says so if the connection ends before.
+    /// Blocks until the head of an answer is there.
     pub(super) fn read_head(&mut self, bounds: &Bounds) -> io::Result<Head> {
-        let mut seen = 0;
-        loop {
-            if self.is_foreign() {
-                let text = "what answers there speaks TLS: the address should begin with https";
-                let error = TransportError::new(Phase::Response, text);
-                return Err(io::Error::other(Error::from(error)));
-            }
-            if let Some((head, length)) = Head::read(self.input.unread(), seen)? {
-                self.input.take(length);
-                match head.status {
-                    101 => return Err(malformed("the server goes on in another protocol")),
-                    // What it says before its answer is of no use to anybody here.
-                    100..200 => seen = 0,
-                    _ => return Ok(head),
-                }
-                continue;
-            }
-            seen = self.input.unread().len();
-            if self.fill(bounds)? == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-        }
+        let link = &mut self.link;
+        read_head(&mut self.input, |input| {
+            let read = link.fill(input, bounds)?;
+            link.check_native(input)?;
+            Ok(read)
+        })
     }
 
+    /// Whether more may be there than was taken.
+    pub(super) fn has_more(&self) -> bool {
+        self.link.has_more || !self.input.unread().is_empty()
+    }
+
+    /// Little will come for some time: what a lot has made room for is not needed.
+    pub(super) fn give_back_room(&mut self) {
+        self.input.give_back_room();
+        self.link.stream.give_back_room();
+    }
+
+    /// Whether nothing is left of the last exchange.
+    pub(super) fn is_clean(&self) -> bool {
+        self.link.hung_up.is_none() && self.input.unread().is_empty()
+    }
+
+    /// Whether another request can be sent on it.
+    pub(super) fn is_reusable(&mut self) -> bool {
+        self.link.stream.is_reusable()
+    }
+}
+
+impl Link {
     /// Reads what there is, or waits for some; 0 is the end.
-    pub(super) fn fill(&mut self, bounds: &Bounds) -> io::Result<usize> {
-        let stream = &mut self.stream;
-        let read = self.input.fill(|room| stream.read(room, bounds));
+    pub(super) fn fill(&mut self, input: &mut Input, bounds: &Bounds) -> io::Result<usize> {
+        let read = input.fill(|room| self.stream.read(room, bounds));
         let nothing = match &read {
             Ok((amount, _)) => *amount == 0,
             Err(error) => error.kind() != io::ErrorKind::WouldBlock,
@@ -91,25 +103,37 @@ impl Wire {
         Ok(amount)
     }
 
-    /// Whether an answer to plain HTTP begins as an alert of TLS.
-    fn is_foreign(&self) -> bool {
+    /// Fails if an answer to plain HTTP begins as an alert of TLS.
+    fn check_native(&self, input: &Input) -> io::Result<()> {
         const ALERT: &[u8] = &[21, 3];
-        !self.stream.is_tls() && self.input.unread().starts_with(ALERT)
+        if self.stream.is_tls() || !input.unread().starts_with(ALERT) {
+            return Ok(());
+        }
+        let text = "what answers there speaks TLS: the address should begin with https";
+        Err(io::Error::other(Error::from(TransportError::new(Phase::Response, text))))
     }
+}
 
-    /// Little will come for some time: what a lot has made room for is not needed.
-    pub(super) fn give_back_room(&mut self) {
-        self.input.give_back_room();
-        self.stream.give_back_room();
-    }
-
-    /// Whether nothing is left of the last exchange.
-    pub(super) fn is_clean(&self) -> bool {
-        self.hung_up.is_none() && self.input.unread().is_empty()
-    }
-
-    /// Whether another request can be sent on it.
-    pub(super) fn is_reusable(&mut self) -> bool {
-        self.stream.is_reusable()
+/// Reads the head of an answer from what `fill` brings, which is nothing at the end of the connection.
+pub(super) fn read_head(
+    input: &mut Input,
+    mut fill: impl FnMut(&mut Input) -> io::Result<usize>,
+) -> io::Result<Head> {
+    let mut seen = 0;
+    loop {
+        if let Some((head, length)) = Head::read(input.unread(), seen)? {
+            input.take(length);
+            match head.status {
+                101 => return Err(malformed("the server goes on in another protocol")),
+                // What it says before its answer is of no use to anybody here.
+                100..200 => seen = 0,
+                _ => return Ok(head),
+            }
+            continue;
+        }
+        seen = input.unread().len();
+        if fill(input)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
     }
 }
