@@ -57,7 +57,9 @@ impl Body {
         bounds: Bounds,
     ) -> io::Result<Self> {
         let framing = Framing::of(head)?;
-        let home = if head.keeps_connection() { home } else { Weak::new() };
+        let ends_by_close = matches!(framing, Framing::UntilClose);
+        let is_kept = head.keeps_connection() && !ends_by_close;
+        let home = if is_kept { home } else { Weak::new() };
         let mut framed = Framed { wire: Some(wire), framing, bounds, home };
         framed.end_if_over();
         let is_gzip = |coding: &[u8]| {
