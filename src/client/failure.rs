@@ -9,6 +9,9 @@ use crate::{
 /// How much of an answer that is not a `Status` is kept.
 const MAX_TEXT: usize = 2048;
 
+/// How much of a name is told: no object's is longer.
+const MAX_NAME: usize = 253;
+
 /// What servers say of a resource that they do not serve; they do not say which.
 const NO_SUCH_RESOURCE: &str = "the server could not find the requested resource";
 
@@ -71,7 +74,6 @@ fn generic(answer: &Answer<'_>, body: &[u8]) -> Status {
     let body = String::from_utf8_lossy(&body[..body.len().min(MAX_TEXT)]);
     let text = if is_text { body.trim() } else { "unknown" };
     let reason = reason(answer.code, answer.method).map_or("", Reason::as_str);
-    let About { group, resource, name } = answer.about;
     let mut message = match answer.code {
         400 => "the server does not understand the request".to_owned(),
         401 => "the server has asked for the client to provide credentials".to_owned(),
@@ -88,6 +90,7 @@ fn generic(answer: &Answer<'_>, body: &[u8]) -> Status {
     };
     message += &named(answer.about);
     let mut status = Status::failure(answer.code, reason, message);
+    let About { group, resource, name } = answer.about;
     let cause = StatusCause {
         reason: "UnexpectedServerResponse".into(),
         message: text.into(),
@@ -112,7 +115,8 @@ fn named(About { group, resource, name }: &About) -> String {
         text += &format!(".{group}");
     }
     if !resource.is_empty() && !name.is_empty() {
-        text += &format!(" {name}");
+        text.push(' ');
+        text.extend(name.chars().take(MAX_NAME));
     }
     if text.is_empty() { text } else { format!(" ({text})") }
 }

@@ -311,8 +311,11 @@ static void test_names_beyond_reason(struct cluster *cluster)
     CHECK(kinf_client_find(cluster->client, name, 4 * length, &resource, &error) == KINF_INVALID_ARGUMENT);
     CHECK(strlen(kinf_error_message(error, NULL)) < 100);
     kinf_error_free(error);
-    CHECK(kinf_client_get(cluster->client, cluster->maps, KINF_STR("default"), name, length, &object, NULL)
-          == KINF_TRANSPORT);
+    error = NULL;
+    CHECK(kinf_client_get(cluster->client, cluster->maps, KINF_STR("default"), name, length, &object, &error)
+          == KINF_API);
+    CHECK(kinf_error_http_code(error) == 431 && strlen(kinf_error_message(error, NULL)) < 400);
+    kinf_error_free(error);
     CHECK(kinf_client_create(cluster->client, cluster->maps, KINF_STR("default"), name, 4 * length, NULL, NULL)
           == KINF_INVALID_ARGUMENT); /* as it is not JSON */
     free(name);
