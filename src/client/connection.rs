@@ -132,12 +132,12 @@ impl Connection {
             let authorization = self.auth.current(stop)?;
             let sent = self.send(request, &target, &headers, &authorization, bounds.clone());
             let (error, wait) = match sent {
-                Ok(response) if (200..=299).contains(&response.status) => {
+                Ok(response) if (200..=299).contains(&response.status()) => {
                     return self.answered(response, request, kind);
                 }
                 Ok(response) => {
                     let retry_after = retry_after(&response);
-                    let code = response.status;
+                    let code = response.status();
                     let error = self.failure(response, request);
                     if error.is_unauthorized() && may_renew && self.auth.refused(&authorization) {
                         log::debug!("the server refused the credentials: trying with fresh ones");
@@ -232,7 +232,7 @@ impl Connection {
         kind: CallKind,
     ) -> Result<Answered> {
         self.take_warnings(&response);
-        if matches!(kind, CallKind::Watch { .. }) && response.status != 200 {
+        if matches!(kind, CallKind::Watch { .. }) && response.status() != 200 {
             return Err(self.failure(response, request));
         }
         let content_type = response.header("content-type").unwrap_or_default().to_owned();
@@ -259,7 +259,7 @@ impl Connection {
         let answer = Answer {
             method: request.method,
             about: &request.about,
-            code: response.status,
+            code: response.status(),
             content_type: content_type.as_deref(),
             retry_after: retry_after.and_then(|seconds| u32::try_from(seconds).ok()),
         };

@@ -31,8 +31,8 @@ use crate::{
     error::{ConfigError, Error, Phase, Result, TransportError},
 };
 
-/// A body that is not larger is sent together with the head.
-const SMALL_BODY: usize = 16 * 1024;
+/// A body that is not larger is sent together with the head, and with most heads in one write.
+const SMALL_BODY: usize = 8 * 1024;
 
 /// Sends requests to one server, over connections it keeps for the next ones.
 #[derive(Debug)]
@@ -76,7 +76,6 @@ pub(crate) enum Method {
 
 /// The head of a response, and its body to be read.
 pub(crate) struct HttpResponse {
-    pub(crate) status: u16,
     head: Head,
     pub(crate) body: Body,
 }
@@ -135,7 +134,7 @@ impl Transport {
                     let malformed = |error| failure(&bounds, Phase::Response, error);
                     let body = Body::new(wire, &head, Arc::downgrade(&pool), bounds.clone())
                         .map_err(malformed)?;
-                    return Ok(HttpResponse { status: head.status, head, body });
+                    return Ok(HttpResponse { head, body });
                 }
                 Err((phase, error)) => failure(&bounds, phase, error),
             };
@@ -168,6 +167,10 @@ impl Transport {
 }
 
 impl HttpResponse {
+    pub(crate) fn status(&self) -> u16 {
+        self.head.status
+    }
+
     /// The first value that is text of a header, whose name is given in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers(name).next()
