@@ -153,20 +153,66 @@ def sync(program, mode, name):
             note("rss_freed", name, it.memory("VmRSS"))
 
 
-def grow(before, count):
-    """Lets the server have so many pods, and notes what a sync costs then."""
-    load("create", before, count)
+def replayer(*arguments):
+    environment = {**os.environ, "KUBECONFIG": kubeconfig}
+    return [sys.executable, f"{here}/replay.py", *map(str, arguments)], environment
+
+
+def record(how, into, count, *more):
+    os.makedirs(into)
+    command, environment = replayer(how, kubeconfig, into, count, *more)
+    subprocess.run(command, check=True, env=environment)
+
+
+class Replay:
+    """A server that sends what was recorded."""
+
+    def __init__(self, recorded, times):
+        command, environment = replayer("serve", recorded, times)
+        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        port = self.process.stdout.readline().strip()
+        self.config = f"{folder}/kubeconfig-{port}"
+        with open(self.config, "w") as file:
+            file.write(f"""apiVersion: v1
+kind: Config
+current-context: replay
+contexts: [{{name: replay, context: {{cluster: replay, user: nobody}}}}]
+clusters: [{{name: replay, cluster: {{server: "http://127.0.0.1:{port}"}}}}]
+users: [{{name: nobody, user: {{}}}}]
+""")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def scale(sizes):
+    """What a sync costs, of lists that the server has sent when it had so many pods: replayed, since a server that
+    encodes many objects next door makes everybody slow."""
+    recorded = {count: f"{folder}/list-{count}" for count in sizes}
+    for before, count in zip([0, *sizes], sizes):
+        load("create", before, count)
+        record("list", recorded[count], count)
+    if sizes[-1] > pods:
+        start_over()
+        load("create", 0, pods)
     let_server_settle()
-    # What is small is lost in what a process has read of its program, which is now more, now less.
-    for _ in range(9 if count < 10_000 else max(rounds - 2, 2)):
-        # A processor that has rested is slow at first, which would count as the cost of few objects.
-        with Contender("kinformer", "sync") as it:
-            it.line("synced")
-        with Contender("kinformer", "sync") as it:
-            assert int(it.line("synced")) == count
-            note(f"scale_cpu_{count}", "kinformer", it.cpu())
-            it.settle()
-            note(f"scale_rss_{count}", "kinformer", it.memory("VmRSS"))
+    for count in sizes * (2 if quick else 9):
+        with Replay(recorded[count], 0) as server:
+            # A processor that has rested is slow at first, which would count as the cost of few objects.
+            with Contender("kinformer", "sync", config=server.config) as it:
+                it.line("synced")
+            with Contender("kinformer", "sync", config=server.config) as it:
+                assert int(it.line("synced")) == count
+                note(f"scale_cpu_{count}", "kinformer", it.cpu())
+                it.settle()
+                note(f"scale_rss_{count}", "kinformer", it.memory("VmRSS"))
+                note(f"scale_anon_{count}", "kinformer", it.memory("RssAnon"))
+    for each in recorded.values():
+        shutil.rmtree(each)
 
 
 def start_over():
@@ -238,20 +284,24 @@ def idle():
                 note("idle_mb", "kinformer", (sizes[-1] - sizes[0]) / 50)
 
 
-def replay(program, mode, port, times, name):
-    config = f"{folder}/kubeconfig-replay"
-    with open(config, "w") as file:
-        file.write(f"""apiVersion: v1
-kind: Config
-current-context: replay
-contexts: [{{name: replay, context: {{cluster: replay, user: nobody}}}}]
-clusters: [{{name: replay, cluster: {{server: "http://127.0.0.1:{port}"}}}}]
-users: [{{name: nobody, user: {{}}}}]
-""")
-    with Contender(program, mode, config=config) as it:
+def replay(program, mode, server, times, name):
+    with Contender(program, mode, config=server.config) as it:
         it.line("synced")
         it.wait_for_events(pods * (times + 1))
         note("replay_cpu", name, it.cpu())
+
+
+def replays():
+    recorded = f"{folder}/recorded"
+    record("record", recorded, pods, f"{programs}/load")
+    let_server_settle()
+    with Replay(recorded, 1) as once, Replay(recorded, 4) as often:
+        for _ in range(rounds):
+            for program, mode, name in (("kinformer", "sync", "kinformer"), ("kinformer", "typed", "kinformer typed"),
+                                        ("client-go", "sync", "client-go"), ("kube-rs", "streaming", "kube-rs")):
+                replay(program, mode, once, 1, f"{name} once")
+                replay(program, mode, often, 4, name)
+    shutil.rmtree(recorded)
 
 
 def median(name, contender):
@@ -268,11 +318,8 @@ def main(sizes):
                    ("kinformer", "typed10", "kinformer typed 10"),
                    ("client-go", "pruned", "client-go without managedFields"),
                    ("kube-rs", "pruned", "kube-rs without managedFields")]
-    for before, count in zip([0, *sizes], sizes):
-        grow(before, count)
-    if sizes[-1] > pods:
-        start_over()
-        load("create", 0, pods)
+    scale(sizes)
+    replays()
     load("map", "startup")
     for number in range(rounds):
         print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
@@ -289,23 +336,6 @@ def main(sizes):
     for _ in range(1 if quick else 3):
         relist()
     churn(2 if quick else 10)
-
-    recorded = f"{folder}/recorded"
-    os.makedirs(recorded, exist_ok=True)
-    environment = {**os.environ, "KUBECONFIG": kubeconfig}
-    subprocess.run([sys.executable, f"{here}/replay.py", "record", kubeconfig, recorded, f"{programs}/load", str(pods)],
-                   check=True, env=environment)
-    serving = [subprocess.Popen([sys.executable, f"{here}/replay.py", "serve", recorded, str(times)],
-                                stdout=subprocess.PIPE, text=True) for times in (1, 4)]
-    ports = [replayer.stdout.readline().strip() for replayer in serving]
-    for _ in range(rounds):
-        for program, mode, name in (("kinformer", "sync", "kinformer"), ("kinformer", "typed", "kinformer typed"),
-                                    ("client-go", "sync", "client-go"), ("kube-rs", "streaming", "kube-rs")):
-            replay(program, mode, ports[0], 1, f"{name} once")
-            replay(program, mode, ports[1], 4, name)
-    for replayer in serving:
-        replayer.kill()
-        replayer.wait()
 
 
 def report(sizes):

@@ -1,10 +1,10 @@
 """A server that sends a recorded watch as fast as it is read.
 
-    replay.py record KUBECONFIG FOLDER LOAD POD_COUNT     records pods.json and pods.protobuf
-    replay.py serve FOLDER TIMES                          prints its port
+    replay.py list KUBECONFIG FOLDER POD_COUNT          records a streamed list of all pods, as JSON
+    replay.py record KUBECONFIG FOLDER POD_COUNT LOAD   as JSON and as protobuf, and two changes of every pod
+    replay.py serve FOLDER TIMES                        prints its port
 
-A recording is what a streamed list of all pods was answered with, and two changes of every pod. These are sent by
-turns, TIMES all in all. A client that lists first is sent the list of the recording.
+The changes are sent by turns, TIMES all in all. A client that lists first is sent the list of the recording.
 """
 
 import http.client, json, os, re, socket, ssl, subprocess, sys, threading
@@ -40,13 +40,20 @@ def frames(response, kind):
         yield frame
 
 
-def record(kubeconfig, folder, load, count):
-    for kind, accept in [("json", "application/json"), ("protobuf", PROTOBUF)]:
+JSON = ("json", "application/json")
+
+
+def record_list(kubeconfig, folder, count):
+    write(f"{folder}/start.json", streamed_list(kubeconfig, *JSON, count))
+
+
+def record(kubeconfig, folder, count, load):
+    for kind, accept in [JSON, ("protobuf", PROTOBUF)]:
         body = ask(kubeconfig, "/api/v1/pods", accept).read()
         write(f"{folder}/list.{kind}", [body])
         if kind == "json":
             describe(body)
-    kinds = [("json", "application/json"), ("protobuf", PROTOBUF + ";stream=watch")]
+    kinds = [JSON, ("protobuf", PROTOBUF + ";stream=watch")]
     for kind, accept in kinds:
         write(f"{folder}/start.{kind}", streamed_list(kubeconfig, kind, accept, count))
     for turn in range(2):
@@ -136,7 +143,12 @@ def serve(folder, times):
         threading.Thread(target=alone, args=[connection], daemon=True).start()
 
 
-if sys.argv[1] == "record":
-    record(sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]))
-else:
-    serve(sys.argv[2], int(sys.argv[3]))
+match sys.argv[1:]:
+    case ["list", kubeconfig, folder, count]:
+        record_list(kubeconfig, folder, int(count))
+    case ["record", kubeconfig, folder, count, load]:
+        record(kubeconfig, folder, int(count), load)
+    case ["serve", folder, times]:
+        serve(folder, int(times))
+    case _:
+        sys.exit(__doc__)
