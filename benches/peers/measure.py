@@ -403,7 +403,7 @@ def report(sizes):
         for name, peer, ratio, target in figures_of:
             try:
                 value = ratio()
-            except KeyError:
+            except (KeyError, ValueError):
                 print(f"ratio {name} {peer} - {target or '-'} missing")
                 continue
             verdict = "-" if target is None else "ok" if met(value, target) else "short"
