@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use super::{
-    fingerprint,
+    fingerprint::Fingerprint,
     index::Indexers,
     store::{Indexer, Store},
     thread_safe_store::{Options, ThreadSafeStore},
@@ -61,7 +61,7 @@ pub(crate) fn object_store<K: 'static>(more: Indexers<Object<K>>) -> ThreadSafeS
     indexers.extend(more);
     let options = Options {
         resource_version: Some(Object::resource_version),
-        fingerprint: Some(|object| fingerprint::of_labels(object.labels())),
+        fingerprint: Some(|object| Fingerprint::of_labels(object.labels())),
     };
     ThreadSafeStore::with_options(indexers, options)
 }
@@ -113,7 +113,7 @@ impl<K: 'static> Lister<K> {
         if selector.matches_nothing() {
             return Vec::new();
         }
-        let mut found = self.objects.objects().candidates(fingerprint::of_selector(selector));
+        let mut found = self.objects.objects().candidates(Fingerprint::of_selector(selector));
         keep_matching(&mut found, selector);
         found
     }
@@ -166,7 +166,7 @@ impl<K: 'static> NamespaceLister<K> {
         if selector.matches_nothing() {
             return Vec::new();
         }
-        let wanted = fingerprint::of_selector(selector);
+        let wanted = Fingerprint::of_selector(selector);
         let objects = self.lister.objects.objects();
         let mut found = objects
             .candidates_by_index(NAMESPACE_INDEX, &self.namespace, wanted)

@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc};
 
 use super::{
     delta_fifo::KnownObjects,
+    fingerprint::Fingerprint,
     index::{Indexers, UnknownIndex},
     thread_safe_store::ThreadSafeStore,
 };
@@ -56,12 +57,12 @@ pub(super) trait Objects<T>: Send + Sync {
     fn bookmark(&self, resource_version: &str);
     fn resource_version(&self) -> String;
     fn get(&self, key: &[u8]) -> Option<T>;
-    fn candidates(&self, fingerprint: u64) -> Vec<T>;
+    fn candidates(&self, fingerprint: Fingerprint) -> Vec<T>;
     fn candidates_by_index(
         &self,
         index: &str,
         value: &str,
-        fingerprint: u64,
+        fingerprint: Fingerprint,
     ) -> Result<Vec<T>, UnknownIndex>;
     fn list_keys(&self) -> Vec<ObjectKey>;
     fn for_each_key(&self, visit: &mut dyn FnMut(&ObjectKey));
@@ -120,7 +121,7 @@ where
         self.objects.get_bytes(key)
     }
 
-    fn candidates(&self, fingerprint: u64) -> Vec<T> {
+    fn candidates(&self, fingerprint: Fingerprint) -> Vec<T> {
         self.objects.candidates(fingerprint)
     }
 
@@ -128,7 +129,7 @@ where
         &self,
         index: &str,
         value: &str,
-        fingerprint: u64,
+        fingerprint: Fingerprint,
     ) -> Result<Vec<T>, UnknownIndex> {
         self.objects.candidates_by_index(index, value, fingerprint)
     }
@@ -230,7 +231,7 @@ impl<T: Clone + Send + Sync + 'static> Store<T> {
     /// All objects, in no order.
     #[must_use]
     pub fn list(&self) -> Vec<T> {
-        self.objects.candidates(0)
+        self.objects.candidates(Fingerprint::NOTHING)
     }
 
     /// All keys, in no order.
@@ -303,7 +304,7 @@ impl<T: Clone + Send + Sync + 'static> Indexer<T> {
     ///
     /// If there is no such index.
     pub fn by_index(&self, index: &str, value: &str) -> Result<Vec<T>, UnknownIndex> {
-        self.store.objects.candidates_by_index(index, value, 0)
+        self.store.objects.candidates_by_index(index, value, Fingerprint::NOTHING)
     }
 
     /// The keys of the objects under a value of an index, sorted.

@@ -7,7 +7,10 @@ use std::{fmt, sync::Arc};
 use smallvec::SmallVec;
 
 use self::state::State;
-use super::index::{Index, Indexers, UnknownIndex, Values};
+use super::{
+    fingerprint::Fingerprint,
+    index::{Index, Indexers, UnknownIndex, Values},
+};
 use crate::{error::Error, object::ObjectKey, sync::RwLock};
 
 /// How many objects a new index takes in while the lock is held; one in models, which have few.
@@ -41,7 +44,7 @@ pub struct ThreadSafeStore<T> {
 pub(super) struct Options<T> {
     pub(super) resource_version: Option<fn(&T) -> &str>,
     /// A set of bits that says which labels an object may have: see [`super::fingerprint`].
-    pub(super) fingerprint: Option<fn(&T) -> u64>,
+    pub(super) fingerprint: Option<fn(&T) -> Fingerprint>,
 }
 
 /// An object whose index values are known, to be stored.
@@ -200,13 +203,14 @@ impl<T: Clone> ThreadSafeStore<T> {
     /// All objects, in no order.
     #[must_use]
     pub fn list(&self) -> Vec<T> {
-        self.candidates(0)
+        self.candidates(Fingerprint::NOTHING)
     }
 
     /// The objects that may have the labels of this fingerprint.
-    pub(super) fn candidates(&self, fingerprint: u64) -> Vec<T> {
+    pub(super) fn candidates(&self, fingerprint: Fingerprint) -> Vec<T> {
         let state = self.state.read();
-        let mut objects = Vec::with_capacity(if fingerprint == 0 { state.len() } else { 0 });
+        let are_all = fingerprint == Fingerprint::NOTHING;
+        let mut objects = Vec::with_capacity(if are_all { state.len() } else { 0 });
         let slots = (0..state.end()).filter(|&slot| self.may_have(&state, slot, fingerprint));
         objects.extend(slots.filter_map(|slot| state.object(slot)).cloned());
         objects
@@ -217,11 +221,12 @@ impl<T: Clone> ThreadSafeStore<T> {
         &self,
         index: &str,
         value: &str,
-        fingerprint: u64,
+        fingerprint: Fingerprint,
     ) -> Result<Vec<T>, UnknownIndex> {
         let state = self.state.read();
         let slots = state.index(index)?.slots(value);
-        let mut objects = Vec::with_capacity(if fingerprint == 0 { slots.len() } else { 0 });
+        let are_all = fingerprint == Fingerprint::NOTHING;
+        let mut objects = Vec::with_capacity(if are_all { slots.len() } else { 0 });
         let slots = slots.iter().copied().filter(|&slot| self.may_have(&state, slot, fingerprint));
         objects.extend(slots.filter_map(|slot| state.object(slot)).cloned());
         Ok(objects)
@@ -284,7 +289,7 @@ impl<T: Clone> ThreadSafeStore<T> {
     ///
     /// If there is no such index.
     pub fn by_index(&self, index: &str, value: &str) -> Result<Vec<T>, UnknownIndex> {
-        self.candidates_by_index(index, value, 0)
+        self.candidates_by_index(index, value, Fingerprint::NOTHING)
     }
 
     /// The keys of the objects under a value of an index, sorted.
@@ -370,10 +375,12 @@ impl<T: Clone> ThreadSafeStore<T> {
     }
 
     /// Whether the object of a slot may have the labels of this fingerprint.
-    fn may_have(&self, state: &State<T>, slot: u32, wanted: u64) -> bool {
+    fn may_have(&self, state: &State<T>, slot: u32, wanted: Fingerprint) -> bool {
         // What cannot be known about an object rules nothing out.
         match self.options.fingerprint {
-            Some(of) if wanted != 0 => state.fingerprint(slot, of) & wanted == wanted,
+            Some(of) if wanted != Fingerprint::NOTHING => {
+                state.fingerprint(slot, of).may_have(wanted)
+            }
             _ => true,
         }
     }

@@ -4,6 +4,7 @@
 //! any type, and this is how a handle looks at it.
 
 use super::{
+    fingerprint::Fingerprint,
     index::{Indexers, UnknownIndex},
     store::{Indexer, Objects, Store},
 };
@@ -64,7 +65,7 @@ impl<K: 'static> Objects<Object<K>> for View {
         self.0.objects().get(key).map(Object::into_cast)
     }
 
-    fn candidates(&self, fingerprint: u64) -> Vec<Object<K>> {
+    fn candidates(&self, fingerprint: Fingerprint) -> Vec<Object<K>> {
         cast(self.0.objects().candidates(fingerprint))
     }
 
@@ -72,7 +73,7 @@ impl<K: 'static> Objects<Object<K>> for View {
         &self,
         index: &str,
         value: &str,
-        fingerprint: u64,
+        fingerprint: Fingerprint,
     ) -> Result<Vec<Object<K>>, UnknownIndex> {
         self.0.objects().candidates_by_index(index, value, fingerprint).map(cast)
     }

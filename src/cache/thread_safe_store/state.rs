@@ -1,15 +1,13 @@
 //! What is stored, and where in the indices it is.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::BACKFILL;
 use crate::{
     cache::{
+        fingerprint::{Fingerprint, Fingerprints},
         index::{Index, Indexers, Place, UnknownIndex, Values},
         key_table::KeyTable,
         near_key::NearKey,
@@ -30,6 +28,7 @@ pub(super) struct State<T> {
     entries: Vec<Entry<T>>,
     /// Of the object in the same slot.
     details: Vec<Details>,
+    fingerprints: Fingerprints,
     free: Vec<u32>,
 }
 
@@ -42,8 +41,6 @@ struct Entry<T> {
 struct Details {
     /// None if the slot is empty.
     key: Option<ObjectKey>,
-    /// Zero until somebody lists by labels: most objects change more often than that.
-    fingerprint: AtomicU64,
     /// How many indexers were there when it was stored: later ones have not seen it.
     indexed: u32,
     places: SmallVec<[Place; 2]>,
@@ -59,6 +56,7 @@ impl<T> State<T> {
             positions: KeyTable::new(),
             entries: Vec::new(),
             details: Vec::new(),
+            fingerprints: Fingerprints::default(),
             free: Vec::new(),
         }
     }
@@ -110,8 +108,8 @@ impl<T> State<T> {
         self.newest = Some(slot);
         let details = &mut self.details[slot as usize];
         details.key = Some(key);
-        *details.fingerprint.get_mut() = 0;
         details.indexed = self.indexers.len() as u32;
+        self.fingerprints.forget(slot);
         self.entries[slot as usize].object.replace(object)
     }
 
@@ -130,6 +128,7 @@ impl<T> State<T> {
         self.free.push(slot);
         if self.free.len() == self.entries.len() {
             (self.entries, self.details, self.free) = (Vec::new(), Vec::new(), Vec::new());
+            self.fingerprints = Fingerprints::default();
             self.positions.shrink();
         }
         object
@@ -171,17 +170,10 @@ impl<T> State<T> {
     }
 
     /// The fingerprint of the object in a slot, which `of` computes if nobody has asked for it before.
-    pub(super) fn fingerprint(&self, slot: u32, of: fn(&T) -> u64) -> u64 {
-        let Some(object) = self.object(slot) else { return 0 };
-        let known = &self.details[slot as usize].fingerprint;
-        match known.load(Ordering::Relaxed) {
-            0 => {
-                let bits = of(object);
-                known.store(bits, Ordering::Relaxed);
-                bits
-            }
-            bits => bits,
-        }
+    pub(super) fn fingerprint(&self, slot: u32, of: fn(&T) -> Fingerprint) -> Fingerprint {
+        // An empty slot is none that is asked for its object afterwards.
+        let compute = || self.object(slot).map_or(Fingerprint::NOTHING, of);
+        self.fingerprints.get(slot, self.entries.len(), compute)
     }
 
     /// Objects from slot `from` on that some of the first `wanted` indexers have not seen, and where to
