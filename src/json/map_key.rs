@@ -12,20 +12,18 @@ use serde_json::Error;
 use super::reader::visit_number;
 
 /// A key: always a string, which may stand for something else as it does for serde_json.
-///
-/// It is not its owner, so that the code that is made for each type need not free it.
-pub(super) struct MapKey<'k, 'de>(pub(super) &'k Cow<'de, str>);
+pub(super) struct MapKey<'a>(pub(super) Cow<'a, str>);
 
-impl<'de> MapKey<'_, 'de> {
+impl<'de> MapKey<'de> {
     fn read_number<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visit_number(&self.parse()?, visitor)
     }
 
     fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, Error> {
-        let is_number = matches!(self.0, Cow::Borrowed(key)
+        let is_number = matches!(&self.0, Cow::Borrowed(key)
             if key.starts_with(|first: char| first == '-' || first.is_ascii_digit())
                 && key.ends_with(|last: char| last.is_ascii_digit()));
-        let number = is_number.then(|| serde_json::from_str(self.0).ok()).flatten();
+        let number = is_number.then(|| serde_json::from_str(&self.0).ok()).flatten();
         number.ok_or_else(|| Error::custom("invalid value: expected key to be a number in quotes"))
     }
 }
@@ -38,23 +36,23 @@ macro_rules! read_numbers {
     )*};
 }
 
-impl<'de> Deserializer<'de> for MapKey<'_, 'de> {
+impl<'de> Deserializer<'de> for MapKey<'de> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
             Cow::Borrowed(key) => visitor.visit_borrowed_str(key),
-            Cow::Owned(key) => visitor.visit_str(key),
+            Cow::Owned(key) => visitor.visit_string(key),
         }
     }
 
     // The names of fields: in one way only, because of all the comparisons that there are in it.
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_str(self.0)
+        visitor.visit_str(&self.0)
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match &**self.0 {
+        match &*self.0 {
             "true" => visitor.visit_bool(true),
             "false" => visitor.visit_bool(false),
             other => Err(Error::invalid_type(Unexpected::Str(other), &visitor)),
@@ -72,7 +70,7 @@ impl<'de> Deserializer<'de> for MapKey<'_, 'de> {
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
             Cow::Borrowed(key) => visitor.visit_borrowed_bytes(key.as_bytes()),
-            Cow::Owned(key) => visitor.visit_bytes(key.as_bytes()),
+            Cow::Owned(key) => visitor.visit_byte_buf(key.into_bytes()),
         }
     }
 
@@ -98,7 +96,7 @@ impl<'de> Deserializer<'de> for MapKey<'_, 'de> {
         _variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        visitor.visit_enum(CowStrDeserializer::new(self.0.clone()))
+        visitor.visit_enum(CowStrDeserializer::new(self.0))
     }
 
     read_numbers! {

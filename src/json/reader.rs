@@ -34,8 +34,6 @@ pub(super) struct Reader<'a> {
     skips: &'a Skips,
     /// How many containers it is in.
     depth: u8,
-    /// The key that was read last.
-    key: Cow<'a, str>,
     /// What is not JSON is told by serde_json, which has a name for everything.
     is_malformed: bool,
     /// What was found to be wrong when a value had been made of it already.
@@ -45,7 +43,7 @@ pub(super) struct Reader<'a> {
 impl<'a> Reader<'a> {
     pub(super) fn new(text: &'a str, skips: &'a Skips) -> Self {
         let at = skip_white_space(text.as_bytes(), 0);
-        Self { text, at, skips, depth: 0, key: Cow::Borrowed(""), is_malformed: false, late: None }
+        Self { text, at, skips, depth: 0, is_malformed: false, late: None }
     }
 
     /// Says whether all of it was right.
@@ -195,15 +193,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Goes to the next key of an object, unless it is over.
-    fn next_key(&mut self, place: &mut Place) -> Result<bool, Error> {
+    fn next_key(&mut self, place: &mut Place) -> Result<Option<Cow<'a, str>>, Error> {
         if !self.next(place, b'}')? {
-            return Ok(false);
+            return Ok(None);
         }
         if self.peek() != b'"' {
             return Err(self.malformed());
         }
-        self.key = self.string()?;
-        Ok(true)
+        self.string().map(Some)
     }
 
     /// Goes from a key to its value.
@@ -218,20 +215,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Leaves a container of which a value was made, or could not be.
-    fn end(&mut self, place: Place, end: u8, failed: Option<&mut Error>) {
+    fn end(&mut self, place: Place, end: u8, is_read: bool) {
         self.depth -= 1;
-        let is_read = failed.is_none();
-        if place != Place::Over {
-            self.end_early(end, is_read);
+        if place == Place::Over {
+            return;
         }
-        if let Some(error) = failed {
-            self.place(error);
-        }
-    }
-
-    /// Leaves a container whose end was not seen.
-    #[cold]
-    fn end_early(&mut self, end: u8, is_read: bool) {
         self.skip_white_space();
         let byte = self.peek();
         if byte == end {
@@ -281,18 +269,13 @@ impl<'a> Reader<'a> {
 
     /// Says where it was, if that is not known yet.
     #[cold]
-    fn place(&self, error: &mut Error) {
-        if error.line() == 0 {
-            let (line, column) = self.place_of(self.at);
-            // serde_json finds the place in the text.
-            *error = Error::custom(format_args!("{error} at line {line} column {column}"));
+    fn placed(&self, error: Error) -> Error {
+        if error.line() > 0 {
+            return error;
         }
-    }
-
-    #[cold]
-    fn placed(&self, mut error: Error) -> Error {
-        self.place(&mut error);
-        error
+        let (line, column) = self.place_of(self.at);
+        // serde_json finds the place in the text.
+        Error::custom(format_args!("{error} at line {line} column {column}"))
     }
 
     /// Says where it was, of what was wrong in a part that begins at `start`.
@@ -357,17 +340,22 @@ fn find_special(text: &[u8]) -> Option<usize> {
 
 // What follows is made for each type: it only calls what is above.
 impl<'a> Reader<'a> {
-    fn read_container<V: Visitor<'a>>(&mut self, visitor: V) -> Result<V::Value, Error> {
-        let end = if self.peek() == b'{' { b'}' } else { b']' };
+    fn read_object<V: Visitor<'a>>(&mut self, visitor: V) -> Result<V::Value, Error> {
         self.begin()?;
         let mut items = Items { reader: self, place: Place::First };
-        let mut read = match end {
-            b'}' => visitor.visit_map(&mut items),
-            _ => visitor.visit_seq(&mut items),
-        };
+        let read = visitor.visit_map(&mut items);
         let place = items.place;
-        self.end(place, end, read.as_mut().err());
-        read
+        self.end(place, b'}', read.is_ok());
+        read.map_err(|error| self.placed(error))
+    }
+
+    fn read_array<V: Visitor<'a>>(&mut self, visitor: V) -> Result<V::Value, Error> {
+        self.begin()?;
+        let mut items = Items { reader: self, place: Place::First };
+        let read = visitor.visit_seq(&mut items);
+        let place = items.place;
+        self.end(place, b']', read.is_ok());
+        read.map_err(|error| self.placed(error))
     }
 
     fn read_string<V: Visitor<'a>>(&mut self, visitor: V) -> Result<V::Value, Error> {
@@ -419,7 +407,8 @@ impl<'a> Deserializer<'a> for &mut Reader<'a> {
 
     fn deserialize_any<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Error> {
         let read = match self.peek() {
-            b'{' | b'[' => return self.read_container(visitor),
+            b'{' => return self.read_object(visitor),
+            b'[' => return self.read_array(visitor),
             b'"' => return self.read_string(visitor),
             b'n' => self.word("null").and_then(|()| visitor.visit_unit()),
             b't' | b'f' => self.boolean().and_then(|is| visitor.visit_bool(is)),
@@ -436,21 +425,22 @@ impl<'a> Deserializer<'a> for &mut Reader<'a> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         match self.peek() {
-            b'{' | b'[' => self.read_container(visitor),
+            b'{' => self.read_object(visitor),
+            b'[' => self.read_array(visitor),
             _ => Err(self.unexpected(&visitor)),
         }
     }
 
     fn deserialize_map<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.peek() {
-            b'{' => self.read_container(visitor),
+            b'{' => self.read_object(visitor),
             _ => Err(self.unexpected(&visitor)),
         }
     }
 
     fn deserialize_seq<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.peek() {
-            b'[' => self.read_container(visitor),
+            b'[' => self.read_array(visitor),
             _ => Err(self.unexpected(&visitor)),
         }
     }
@@ -565,8 +555,8 @@ impl<'a> MapAccess<'a> for &mut Items<'_, 'a> {
         seed: K,
     ) -> Result<Option<K::Value>, Error> {
         match self.reader.next_key(&mut self.place)? {
-            true => seed.deserialize(MapKey(&self.reader.key)).map(Some),
-            false => Ok(None),
+            Some(key) => seed.deserialize(MapKey(key)).map(Some),
+            None => Ok(None),
         }
     }
 
