@@ -111,6 +111,52 @@ fn members_are_delivered_as_they_are_flushed() {
 }
 
 #[test]
+fn a_compressed_watch_is_open_before_anything_has_come() {
+    let (next, may_send) = mpsc::channel::<()>();
+    let may_send = Mutex::new(may_send);
+    let server = Server::plain(move |connection| {
+        connection.read_head();
+        connection.send(
+            "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n",
+        );
+        if may_send.lock().recv().is_ok() {
+            let event = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\"}}}\n";
+            // In pieces that end anywhere.
+            for byte in compressed(event) {
+                connection.send([b"1\r\n", &[byte][..], b"\r\n"].concat());
+            }
+        }
+        connection.hold();
+    });
+    let client = server.client();
+    let mut watch = config_maps(&client).watch(&ListOptions::new()).unwrap();
+    next.send(()).unwrap();
+    let event = watch.next().unwrap().unwrap();
+    assert!(matches!(&event, WatchEvent::Added(map) if map.name() == "a"), "{event:?}");
+}
+
+#[test]
+fn an_encoding_that_was_not_asked_for_is_named_and_hides_no_code() {
+    for (encoding, is_read) in [("br", false), ("gzip, gzip", false), ("identity", true)] {
+        let server = Server::plain(move |connection| {
+            while let Some(request) = connection.read_request() {
+                let status = if request.target == "/no" { "403 Forbidden" } else { "200 OK" };
+                connection.respond(status, &format!("Content-Encoding: {encoding}\r\n"), "{}");
+            }
+        });
+        let client = server.client();
+        match client.get_raw("/") {
+            Ok(body) => assert!(is_read && body == b"{}", "{encoding}"),
+            Err(error) => {
+                let text = error.to_string();
+                assert!(!is_read && text.contains(&format!("{encoding:?}")), "{text}");
+            }
+        }
+        assert!(client.get_raw("/no").unwrap_err().is_forbidden());
+    }
+}
+
+#[test]
 fn corrupt_and_truncated_streams_are_errors_and_never_a_short_list() {
     let whole = compressed(&list(200));
     let (mut flipped, mut checksum) = (whole.clone(), whole.clone());

@@ -490,6 +490,46 @@ fn what_a_server_says_before_it_hangs_up_on_a_large_body_is_heard() {
     }
 }
 
+fn large_map() -> serde_json::Value {
+    // More than both sides' buffers take, which grow to some megabytes.
+    serde_json::json!({"metadata": {"name": "a"}, "data": {"x": "y".repeat(24_000_000)}})
+}
+
+#[test]
+fn an_answer_is_heard_although_the_server_neither_reads_on_nor_hangs_up() {
+    for tls in [false, true] {
+        let server = Server::any(tls, |connection| {
+            if connection.read_head().is_some() {
+                let status = r#"{"kind":"Status","status":"Failure","reason":"RequestEntityTooLarge","code":413}"#;
+                connection.respond("413 Payload Too Large", "", status);
+                connection.ignore();
+            }
+        });
+        let client = server.client();
+        let began = Instant::now();
+        let error = config_maps(&client).create(&large_map()).unwrap_err();
+        assert!(error.is_request_entity_too_large(), "{error:?}");
+        assert!(began.elapsed() < Timeouts::default().request, "it waited for its time to be over");
+        assert_eq!(sockets_to(server.address.port()), 0, "it is not used again");
+    }
+}
+
+#[test]
+fn what_a_server_says_before_its_answer_does_not_end_a_large_body() {
+    for tls in [false, true] {
+        let server = Server::any(tls, |connection| {
+            let Some(head) = connection.read_head() else { return };
+            connection.send("HTTP/1.1 100 Continue\r\n\r\n");
+            // Long enough for the client to look whether it is answered.
+            pause(Duration::from_millis(400));
+            assert!(connection.read_body(head).is_some(), "the client did not send all of it");
+            connection.respond("201 Created", "", r#"{"metadata":{"name":"a"}}"#);
+        });
+        let client = server.client();
+        assert_eq!(config_maps(&client).create(&large_map()).unwrap().name(), "a");
+    }
+}
+
 #[test]
 fn the_head_of_a_watch_must_come_however_slowly_it_drips() {
     let server = Server::plain(|connection| {

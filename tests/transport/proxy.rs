@@ -127,15 +127,23 @@ fn what_is_no_proxy_is_an_error_that_names_it() {
     };
     let server = "https://kube.example";
     let text = refusal(&says(b"SSH-2.0-OpenSSH_9.9\r\n\r\n"), "http", "", server);
-    assert!(text.contains("SSH-2.0"), "{text}");
+    assert!(text.contains("does not speak HTTP/1"), "{text}");
     refusal(&says(b"HTTP/1.1 200 OK\r\n\r\n"), "socks5", "", server);
     let closes = Server::plain(|_| {});
     for scheme in ["http", "socks5"] {
         refusal(&closes, scheme, "", server);
     }
-    let endless = Server::plain(|connection| while connection.send([b'x'; 4096]) {});
+    for answer in
+        ["hello 200 there\r\n\r\n", "HTTP/1.1 2x OK\r\n\r\n", "HTTP/1.1 101 Other\r\n\r\n"]
+    {
+        refusal(&says(answer.as_bytes()), "http", "", server);
+    }
+    let endless = Server::plain(|connection| {
+        connection.send("HTTP/1.1 200 OK\r\nA: ");
+        while connection.send([b'x'; 4096]) {}
+    });
     let text = refusal(&endless, "http", "", server);
-    assert!(text.contains("too long"), "{text}");
+    assert!(text.contains("larger than"), "{text}");
 }
 
 #[test]

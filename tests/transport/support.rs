@@ -372,7 +372,11 @@ impl Connection {
 
     /// The next request, with its body.
     pub(crate) fn read_request(&mut self) -> Option<Request> {
-        let mut request = self.read_head()?;
+        let head = self.read_head()?;
+        self.read_body(head)
+    }
+
+    pub(crate) fn read_body(&mut self, mut request: Request) -> Option<Request> {
         let length = request.header("content-length").parse().unwrap_or(0);
         request.body = vec![0; length];
         self.stream.read_exact(&mut request.body).ok()?;

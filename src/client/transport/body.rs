@@ -2,12 +2,12 @@
 
 use std::{
     fmt,
-    io::{self, Read},
+    io::{self, BufReader, Read},
     sync::Weak,
     time::{Duration, Instant},
 };
 
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::MultiGzDecoder;
 
 use super::{
     Bounds, failure,
@@ -24,6 +24,9 @@ use crate::{
 /// Where a read brings this much, there may be more.
 const MUCH: usize = 32 * 1024;
 
+/// How much that is compressed is taken at a time.
+const COMPRESSED: usize = 32 * 1024;
+
 /// The body of a response, read from the socket as it is asked for.
 ///
 /// Dropped before its end, it closes its connection; read to the end, it gives it back.
@@ -36,7 +39,9 @@ pub(crate) struct Body {
 
 enum Reader {
     Plain(Framed),
-    Gzip(Box<MultiGzDecoder<Framed>>),
+    Gzip(Box<MultiGzDecoder<BufReader<Framed>>>),
+    /// In an encoding that was not asked for.
+    Unknown(Framed, String),
 }
 
 /// What is between the head of an answer and its end.
@@ -62,15 +67,22 @@ impl Body {
         let home = if is_kept { home } else { Weak::new() };
         let mut framed = Framed { wire: Some(wire), framing, bounds, home };
         framed.end_if_over();
+        let codings: Vec<_> = head
+            .words("content-encoding")
+            .filter(|coding| !coding.eq_ignore_ascii_case(b"identity"))
+            .collect();
         let is_gzip = |coding: &[u8]| {
             coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip")
         };
-        // What is empty is not compressed either, whatever it says.
-        let reader = if framed.wire.is_some() && head.words("content-encoding").any(is_gzip) {
-            // Waits for the first bytes.
-            Reader::Gzip(Box::new(MultiGzDecoder::new(framed)))
-        } else {
-            Reader::Plain(framed)
+        let reader = match codings[..] {
+            // What is empty is not compressed either, whatever it says.
+            _ if framed.wire.is_none() => Reader::Plain(framed),
+            [] => Reader::Plain(framed),
+            [coding] if is_gzip(coding) => Reader::gzip(framed),
+            _ => {
+                let codings = codings.join(&b", "[..]);
+                Reader::Unknown(framed, String::from_utf8_lossy(&codings).into_owned())
+            }
         };
         Ok(Self { reader, gather: Duration::ZERO, caught_up: false })
     }
@@ -109,16 +121,16 @@ impl Body {
     /// What an error from [`read`](Read::read) means.
     pub(crate) fn failure(&self, error: io::Error) -> Error {
         let framed = match &self.reader {
-            Reader::Plain(framed) => framed,
-            Reader::Gzip(decoder) => decoder.get_ref(),
+            Reader::Plain(framed) | Reader::Unknown(framed, _) => framed,
+            Reader::Gzip(decoder) => decoder.get_ref().get_ref(),
         };
         failure(&framed.bounds, Phase::Body, error)
     }
 
     fn framed(&mut self) -> &mut Framed {
         match &mut self.reader {
-            Reader::Plain(framed) => framed,
-            Reader::Gzip(decoder) => decoder.get_mut(),
+            Reader::Plain(framed) | Reader::Unknown(framed, _) => framed,
+            Reader::Gzip(decoder) => decoder.get_mut().get_mut(),
         }
     }
 
@@ -126,10 +138,27 @@ impl Body {
         let read = match &mut self.reader {
             Reader::Plain(framed) => framed.read(buf),
             Reader::Gzip(decoder) => decoder.read(buf).map_err(of_gzip),
+            Reader::Unknown(_, codings) => {
+                Err(malformed(&format!("it is encoded as {codings:?}, which was not asked for")))
+            }
         }?;
-        let has_more = self.framed().wire.as_ref().is_none_or(Wire::has_more);
+        let is_decoded = match &self.reader {
+            Reader::Gzip(decoder) => decoder.get_ref().buffer().is_empty(),
+            _ => true,
+        };
+        let has_more = !is_decoded || self.framed().wire.as_ref().is_none_or(Wire::has_more);
         self.caught_up = read < buf.len() && read < MUCH && !has_more;
         Ok(read)
+    }
+}
+
+impl Reader {
+    /// Takes what has arrived: to wait for more is up to whoever reads.
+    fn gzip(mut framed: Framed) -> Self {
+        let silence = framed.bounds.silence.replace(Duration::ZERO);
+        let mut decoder = MultiGzDecoder::new(BufReader::with_capacity(COMPRESSED, framed));
+        decoder.get_mut().get_mut().bounds.silence = silence;
+        Self::Gzip(Box::new(decoder))
     }
 }
 

@@ -56,7 +56,7 @@ impl Framing {
         if encodings.peek().is_some() {
             return match encodings.all(|encoding| encoding.eq_ignore_ascii_case(b"chunked")) {
                 true => Ok(Self::Chunked(Chunk::Size(None))),
-                false => Err(malformed("its encoding is none that is known here")),
+                false => Err(malformed("its transfer encoding is none that is known here")),
             };
         }
         let mut lengths =
@@ -67,7 +67,7 @@ impl Framing {
             Some(length) if lengths.all(|other| number(other) == Some(length)) => {
                 Ok(Self::Length(length))
             }
-            _ => Err(malformed("its length is no number, or several")),
+            _ => Err(malformed("its content length is no number, or several")),
         }
     }
 

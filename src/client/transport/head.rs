@@ -36,9 +36,18 @@ impl Head {
         let lines = input[..length].split(|&byte| byte == b'\n');
         let mut lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let (is_old, status) = status_line(lines.next().unwrap_or_default())
-            .ok_or_else(|| malformed("the answer does not begin with a code"))?;
-        let fields = lines.take_while(|line| !line.is_empty()).map(field);
-        Ok(Some((Self { status, is_old, fields: fields.collect::<io::Result<_>>()? }, length)))
+            .ok_or_else(|| malformed("the first line of the answer is not one of HTTP/1.1"))?;
+        let mut fields: Vec<(Box<str>, Box<[u8]>)> = Vec::new();
+        for line in lines.take_while(|line| !line.is_empty()) {
+            match fields.last_mut() {
+                // A value that goes on in another line, as it may in old servers.
+                Some((_, value)) if is_folded(line) => {
+                    *value = [&**value, line.trim_ascii()].join(&b' ').into();
+                }
+                _ => fields.push(field(line)?),
+            }
+        }
+        Ok(Some((Self { status, is_old, fields }, length)))
     }
 
     /// The values of a header whose name is given in lower case, in their order.
@@ -89,6 +98,10 @@ fn status_line(line: &[u8]) -> Option<(bool, u16)> {
     }
     let code = code.iter().fold(0, |code, digit| code * 10 + u16::from(digit - b'0'));
     (100..1000).contains(&code).then_some((is_old, code))
+}
+
+fn is_folded(line: &[u8]) -> bool {
+    matches!(line, [b' ' | b'\t', rest @ ..] if !rest.trim_ascii().is_empty() && is_value(rest))
 }
 
 fn field(line: &[u8]) -> io::Result<(Box<str>, Box<[u8]>)> {
@@ -186,6 +199,13 @@ mod tests {
             (404, vec!["x".into()], vec!["1".into(), "é".into()])
         );
         assert!(values("c").is_empty());
+    }
+
+    #[test]
+    fn a_value_may_go_on_in_the_next_line() {
+        let head = read("HTTP/1.1 200 OK\r\nA: one\r\n\ttwo \r\n three\r\nB: x\r\n\r\n");
+        let values = |name| head.values(name).collect::<Vec<_>>().concat();
+        assert_eq!((values("a"), values("b")), (b"one two three".to_vec(), b"x".to_vec()));
     }
 
     #[test]

@@ -102,9 +102,11 @@ impl Transport {
 
     /// Uses this certificate on new connections, and drops the old ones if it is another than before.
     pub(crate) fn use_certificate(&self, certificate: &ClientCertificate) -> Result<()> {
-        let mut state = self.state.lock();
-        if state.certificate.as_ref() != Some(certificate) {
-            state.pool = pool(&self.config, Some(certificate))?;
+        if self.state.lock().certificate.as_ref() != Some(certificate) {
+            // Not under the lock: it may tell a logger something, and a logger may use the client.
+            let fresh = pool(&self.config, Some(certificate))?;
+            let mut state = self.state.lock();
+            state.pool = fresh;
             state.certificate = Some(certificate.clone());
         }
         Ok(())
@@ -153,16 +155,22 @@ impl Transport {
         if !state.files.changed(now) {
             return state.pool.clone();
         }
-        let read = pool(&self.config, state.certificate.as_ref());
-        let read = read.map(|fresh| state.pool = fresh);
-        let current = state.pool.clone();
+        let certificate = state.certificate.clone();
         drop(state);
         // Not under the lock: a logger may use the client.
-        match read {
-            Ok(()) => log::debug!("certificates changed on disk: using them for new connections"),
+        let read = pool(&self.config, certificate.as_ref());
+        match &read {
+            Ok(_) => log::debug!("certificates changed on disk: using them for new connections"),
             Err(error) => log::warn!("keeping the certificates read before: {error}"),
         }
-        current
+        let mut state = self.state.lock();
+        // Who came with another certificate in between has read the files later.
+        if let Ok(fresh) = read
+            && state.certificate == certificate
+        {
+            state.pool = fresh;
+        }
+        state.pool.clone()
     }
 }
 

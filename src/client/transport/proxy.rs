@@ -4,14 +4,11 @@ use std::{io, net::IpAddr};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 
-use super::{bounds::Bounds, stream::Stream};
+use super::{bounds::Bounds, head::Head, stream::Stream};
 use crate::{
     config::{Proxy, ProxyScheme, ProxyUrl, ServerUrl},
     error::{Error, Phase, Result, TransportError},
 };
-
-/// A proxy's answer to `CONNECT` may have this many bytes of head.
-const MAX_HEAD: usize = 16 * 1024;
 
 /// The proxy to use for `server`, if any.
 pub(super) fn choose(proxy: &Proxy, server: &ServerUrl) -> Result<Option<ProxyUrl>> {
@@ -140,20 +137,22 @@ fn connect(
     stream.write_all((request + "\r\n").as_bytes(), bounds)?;
 
     // Byte by byte: what follows the head belongs to the server behind the proxy.
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
+    let mut bytes = Vec::new();
+    loop {
         let mut byte = [0];
         read_exact(stream, &mut byte, bounds)?;
-        head.extend(byte);
-        if head.len() > MAX_HEAD {
-            return Err(refused("the proxy's answer is too long"));
+        bytes.extend(byte);
+        let Some((head, _)) = Head::read(&bytes, bytes.len() - 1)? else { continue };
+        match head.status {
+            // What it says before its answer is of no use here.
+            100 | 102..200 => bytes.clear(),
+            200..300 => return Ok(()),
+            _ => {
+                let line = String::from_utf8_lossy(&bytes);
+                let line = line.lines().next().unwrap_or_default();
+                return Err(refused(&format!("the proxy answered {line:?}")));
+            }
         }
-    }
-    let line = head.split(|&byte| byte == b'\r').next().unwrap_or_default();
-    let line = String::from_utf8_lossy(line);
-    match line.split(' ').nth(1) {
-        Some(code) if code.starts_with('2') => Ok(()),
-        _ => Err(refused(&format!("the proxy answered {line:?}"))),
     }
 }
 

@@ -141,11 +141,16 @@ impl Stream {
         }
     }
 
-    pub(super) fn write_all(&mut self, mut buf: &[u8], bounds: &Bounds) -> io::Result<()> {
-        while !buf.is_empty() {
-            match self.write(buf, bounds)? {
+    pub(super) fn write_all(&mut self, mut bytes: &[u8], bounds: &Bounds) -> io::Result<()> {
+        self.write_rest(&mut bytes, bounds)
+    }
+
+    /// Writes everything. After an error `rest` is what is left: to write that, be it nothing, goes on from there.
+    pub(super) fn write_rest(&mut self, rest: &mut &[u8], bounds: &Bounds) -> io::Result<()> {
+        while !rest.is_empty() {
+            match self.write(rest, bounds)? {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
-                written => buf = &buf[written..],
+                written => *rest = &rest[written..],
             }
         }
         match self {
@@ -158,9 +163,9 @@ impl Stream {
         match self {
             Self::Plain(socket) => socket.write(buf, bounds),
             Self::Tls(tls) => {
-                let accepted = tls.connection.writer().write(buf)?;
+                // First, so that nothing is taken where this fails.
                 tls.flush(bounds).map_err(|error| tls.explain(error))?;
-                Ok(accepted)
+                tls.connection.writer().write(buf)
             }
         }
     }
@@ -269,7 +274,10 @@ impl TlsStream {
         while self.connection.wants_write() {
             self.connection.write_tls(&mut Lower(&mut self.lower, bounds))?;
         }
-        Ok(())
+        match &mut self.lower {
+            Stream::Plain(_) => Ok(()),
+            Stream::Tls(lower) => lower.flush(bounds),
+        }
     }
 
     /// Between requests a server may send session tickets, which are no reason to give up the

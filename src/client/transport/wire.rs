@@ -1,6 +1,9 @@
 //! One connection on which requests are sent and answers are read, one after the other.
 
-use std::io;
+use std::{
+    io,
+    time::{Duration, Instant},
+};
 
 use super::{
     bounds::Bounds,
@@ -13,6 +16,9 @@ use crate::error::{Error, Phase, TransportError};
 /// How much is written at a time. In one write of megabytes, the kernel did not notice in half a minute that the server
 /// had stopped listening; between pieces it does at once.
 const PIECE: usize = 16 * 1024;
+
+/// How long the server may not read before it is looked whether it has answered already.
+const GLANCE: Duration = Duration::from_millis(100);
 
 /// A connection that speaks HTTP/1.1.
 #[derive(Debug)]
@@ -41,18 +47,55 @@ impl Wire {
         Self { link: Link { stream, hung_up: None, has_more: false }, input: Input::new() }
     }
 
+    /// Sends a part of a request, or as much of it as the server wants.
     pub(super) fn send(&mut self, bytes: &[u8], bounds: &Bounds) -> io::Result<()> {
-        for piece in bytes.chunks(PIECE) {
-            if self.link.hung_up.is_some() {
-                break;
-            }
-            match self.link.stream.write_all(piece, bounds) {
-                // A server that does not want the rest of a body says why before it hangs up.
-                Err(error) if is_hang_up(&error) => self.link.hung_up = Some(error),
-                sent => sent?,
+        let brief = Bounds { silence: Some(GLANCE), ..bounds.clone() };
+        for mut piece in bytes.chunks(PIECE) {
+            let (mut since, mut left) = (Instant::now(), piece.len());
+            while self.link.hung_up.is_none()
+                && let Err(error) = self.link.stream.write_rest(&mut piece, &brief)
+            {
+                // A server that does not want the rest of a body says why before it hangs up, or does not hang up.
+                if is_hang_up(&error) {
+                    self.link.hung_up = Some(error);
+                    break;
+                }
+                let now = Instant::now();
+                if piece.len() < left {
+                    (since, left) = (now, piece.len());
+                }
+                let is_silent = bounds.silence.is_some_and(|silence| now - since >= silence);
+                let is_late = bounds.deadline.is_some_and(|deadline| now >= deadline);
+                if error.kind() != io::ErrorKind::TimedOut {
+                    return Err(error);
+                }
+                if self.is_answered(bounds)? {
+                    self.link.hung_up = Some(io::ErrorKind::TimedOut.into());
+                } else if is_silent || is_late {
+                    return Err(error);
+                }
             }
         }
         Ok(())
+    }
+
+    /// Whether there is an answer, or an end, before all of the request was sent.
+    fn is_answered(&mut self, bounds: &Bounds) -> io::Result<bool> {
+        let now = Bounds { silence: Some(Duration::ZERO), deadline: None, ..bounds.clone() };
+        match self.link.fill(&mut self.input, &now) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if is_hang_up(&error) => return Ok(true),
+            Ok(0) => return Ok(true),
+            read => _ = read?,
+        }
+        // What it says before its answer is no reason to stop.
+        while let Some((head, length)) = Head::read(self.input.unread(), 0)? {
+            if !matches!(head.status, 100 | 102..200) {
+                return Ok(true);
+            }
+            self.input.take(length);
+        }
+        Ok(false)
     }
 
     /// Blocks until the head of an answer is there.
