@@ -500,7 +500,11 @@ fn an_answer_is_heard_although_the_server_neither_reads_on_nor_hangs_up() {
     for tls in [false, true] {
         let server = Server::any(tls, |connection| {
             if connection.read_head().is_some() {
-                let status = r#"{"kind":"Status","status":"Failure","reason":"RequestEntityTooLarge","code":413}"#;
+                // As long as several records of TLS.
+                let why = "because ".repeat(10_000);
+                let status = format!(
+                    r#"{{"kind":"Status","status":"Failure","reason":"RequestEntityTooLarge","code":413,"message":"{why}"}}"#
+                );
                 connection.respond("413 Payload Too Large", "", status);
                 connection.ignore();
             }
@@ -509,6 +513,7 @@ fn an_answer_is_heard_although_the_server_neither_reads_on_nor_hangs_up() {
         let began = Instant::now();
         let error = config_maps(&client).create(&large_map()).unwrap_err();
         assert!(error.is_request_entity_too_large(), "{error:?}");
+        assert!(error.to_string().len() > 80_000, "a part of the reason is missing");
         assert!(began.elapsed() < Timeouts::default().request, "it waited for its time to be over");
         assert_eq!(sockets_to(server.address.port()), 0, "it is not used again");
     }

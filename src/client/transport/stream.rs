@@ -216,7 +216,10 @@ impl TlsStream {
             if read > 0 && self.received.is_empty() {
                 return Ok(read);
             }
-            match self.receive(bounds).and_then(|_| self.flush(bounds)) {
+            // What rustls has to say to what it reads is sent, but not the rest of a request that the server does not take.
+            let is_sending = self.connection.wants_write();
+            let received = self.receive(bounds);
+            match received.and_then(|_| if is_sending { Ok(()) } else { self.flush(bounds) }) {
                 Err(error) if read == 0 => return Err(self.explain(error)),
                 Err(_) => return Ok(read),
                 Ok(()) => {}
