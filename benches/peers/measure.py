@@ -6,7 +6,7 @@ PROGRAMS has the contenders and `load`; SERVER is tests/real/controlplane/server
 without pods. CPU is user and system time of the whole process, as the kernel's clock of it says.
 """
 
-import os, random, select, shutil, signal, statistics, subprocess, sys, time
+import os, random, select, shutil, signal, statistics, subprocess, sys, time, traceback
 
 programs, server, folder, pods, rounds = *sys.argv[1:4], *map(int, sys.argv[4:6])
 here = os.path.dirname(os.path.abspath(__file__))
@@ -126,7 +126,7 @@ def let_server_settle():
 
 # Their events cost what those of another contender do, or are nobody's question.
 ONLY_SYNC = {"kinformer compressed", "kinformer keep", "kube-rs", "client-go without managedFields",
-             "kube-rs without managedFields"}
+             "kube-rs without managedFields", "kube-rs lean"}
 
 
 # Every pod is changed for them; for the others half of the pods, which takes the server long enough.
@@ -326,7 +326,7 @@ def main(sizes):
     to_be_known = [("kinformer", "compressed", "kinformer compressed"), ("kinformer", "keep", "kinformer keep"),
                    ("kinformer", "typed10", "kinformer typed 10"),
                    ("client-go", "pruned", "client-go without managedFields"),
-                   ("kube-rs", "pruned", "kube-rs without managedFields")]
+                   ("kube-rs", "pruned", "kube-rs without managedFields"), ("kube-rs", "lean", "kube-rs lean")]
     scale(sizes)
     replays()
     for _ in range(1 if quick else 2):
@@ -378,6 +378,9 @@ def report(sizes):
         ("sync_cpu", go, lambda: median("cpu", ours) / median("cpu", go), 0.35),
         ("sync_cpu_typed", go, lambda: median("cpu", typed) / median("cpu", go), None),
         ("sync_cpu_kube", "kube-rs", lambda: median("cpu", ours) / kube("cpu"), 0.25),
+        ("sync_cpu_lean", "kube-rs", lambda: median("cpu", ours) / median("cpu", "kube-rs lean"), None),
+        ("sync_cpu_typed", "kube-rs", lambda: median("cpu", typed) / kube("cpu"), None),
+        ("sync_cpu_typed10", go, lambda: median("cpu", typed10) / median("cpu", "client-go 10"), None),
         ("sync_wall", go, lambda: median("wall", ours) / median("wall", go), 1.0),
         ("sync_wall_compressed", go, lambda: median("wall", "kinformer compressed") / median("wall", go), None),
         ("sync_server_cpu", go, lambda: median("server_cpu", ours) / median("server_cpu", go), None),
@@ -385,6 +388,7 @@ def report(sizes):
         ("rss", go, lambda: median("rss", ours) / median("rss", go), 0.25),
         ("rss_freed", go, lambda: median("rss", ours) / median("rss_freed", go), None),
         ("rss_kube", "kube-rs", lambda: median("rss", ours) / kube("rss"), 0.08),
+        ("rss_lean", "kube-rs", lambda: median("rss", ours) / median("rss", "kube-rs lean"), None),
         ("rss_pruned", go, lambda: median("rss", ours) / median("rss", go + pruned), None),
         ("rss_pruned", "kube-rs", lambda: median("rss", ours) / median("rss", "kube-rs" + pruned), None),
         ("rss_typed", go, lambda: median("rss", "kinformer typed") / median("rss", go), 0.30),
@@ -429,4 +433,8 @@ try:
     main(sizes)
 except KeyboardInterrupt:
     print("This run was ended before its end; what there is:")
+except Exception:
+    # An hour of figures is not to be lost with the last of them.
+    traceback.print_exc()
+    print("This run failed; what there is:")
 report(sizes)

@@ -7,7 +7,7 @@
 The changes are sent by turns, TIMES all in all. A client that lists first is sent the list of the recording.
 """
 
-import http.client, json, os, re, socket, ssl, subprocess, sys, threading
+import http.client, json, os, re, signal, socket, ssl, subprocess, sys, threading
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 WATCH = "/api/v1/pods?watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
@@ -143,6 +143,8 @@ def serve(folder, times):
         threading.Thread(target=alone, args=[connection], daemon=True).start()
 
 
+# Whoever started this ends it.
+signal.signal(signal.SIGINT, signal.SIG_IGN)
 match sys.argv[1:]:
     case ["list", kubeconfig, folder, count]:
         record_list(kubeconfig, folder, int(count))

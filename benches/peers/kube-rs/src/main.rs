@@ -4,6 +4,8 @@
 //! has looked at, until the input ends.
 
 use std::{
+    borrow::Cow,
+    fmt::Debug,
     hint::black_box,
     sync::{
         Arc,
@@ -12,11 +14,16 @@ use std::{
 };
 
 use futures::{Stream, StreamExt, TryStreamExt, future::ready};
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::{
+    NamespaceResourceScope,
+    api::core::v1::{ConfigMap, Pod},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
 use kube::{
-    Api, Client, ResourceExt,
+    Api, Client, Resource, ResourceExt,
     runtime::{WatchStreamExt, reflector, watcher},
 };
+use serde::{Deserialize, de::DeserializeOwned};
 use tokio::io::{AsyncBufReadExt, BufReader, stdin};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -27,22 +34,85 @@ async fn main() -> Result<()> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let config = watcher::Config::default();
     match arguments.first().map(String::as_str) {
-        Some("sync") => follow(client, config, |_| ()).await,
-        Some("streaming") => follow(client, config.streaming_lists(), |_| ()).await,
-        Some("pruned") => {
-            follow(client, config.streaming_lists(), |pod| pod.managed_fields_mut().clear()).await
+        Some("sync") => follow(client, config, |_| (), node_name_of_pod).await,
+        Some("streaming") => {
+            follow(client, config.streaming_lists(), |_| (), node_name_of_pod).await
         }
+        Some("pruned") => follow(client, config.streaming_lists(), prune, node_name_of_pod).await,
+        Some("lean") => follow(client, config.streaming_lists(), prune, node_name).await,
         Some("first") => first(Api::namespaced(client, &arguments[1])).await,
-        _ => panic!("sync, streaming, pruned or first NAMESPACE"),
+        _ => panic!("sync, streaming, pruned, lean or first NAMESPACE"),
     }
 }
 
-async fn follow(client: Client, config: watcher::Config, prune: fn(&mut Pod)) -> Result<()> {
+/// What the handler wants to know of a pod, and no more.
+#[derive(Clone, Debug, Deserialize)]
+struct OnNode {
+    metadata: ObjectMeta,
+    spec: Spec,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    node_name: Option<String>,
+}
+
+impl Resource for OnNode {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind(_: &()) -> Cow<'_, str> {
+        "Pod".into()
+    }
+
+    fn group(_: &()) -> Cow<'_, str> {
+        "".into()
+    }
+
+    fn version(_: &()) -> Cow<'_, str> {
+        "v1".into()
+    }
+
+    fn plural(_: &()) -> Cow<'_, str> {
+        "pods".into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+fn node_name(pod: &OnNode) -> Option<usize> {
+    pod.spec.node_name.as_ref().map(String::len)
+}
+
+fn node_name_of_pod(pod: &Pod) -> Option<usize> {
+    pod.spec.as_ref()?.node_name.as_ref().map(String::len)
+}
+
+fn prune<K: Resource>(object: &mut K) {
+    object.managed_fields_mut().clear();
+}
+
+async fn follow<K>(
+    client: Client,
+    config: watcher::Config,
+    prune: fn(&mut K),
+    node_name: fn(&K) -> Option<usize>,
+) -> Result<()>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+{
     let (reader, writer) = reflector::store();
     let seen = Arc::new(AtomicU64::new(0));
-    let pods = watcher(Api::<Pod>::all(client), config).default_backoff();
+    let pods = watcher(Api::<K>::all(client), config).default_backoff();
     let pods = pods.modify(prune).reflect(writer);
-    tokio::spawn(look_at(pods.touched_objects(), seen.clone()));
+    tokio::spawn(look_at(pods.touched_objects(), node_name, seen.clone()));
     reader.wait_until_ready().await?;
     while seen.load(Ordering::Relaxed) < reader.len() as u64 {
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
@@ -57,13 +127,13 @@ async fn follow(client: Client, config: watcher::Config, prune: fn(&mut Pod)) ->
     Ok(())
 }
 
-async fn look_at(
-    pods: impl Stream<Item = std::result::Result<Pod, watcher::Error>>,
+async fn look_at<K: Resource>(
+    pods: impl Stream<Item = std::result::Result<K, watcher::Error>>,
+    node_name: fn(&K) -> Option<usize>,
     seen: Arc<AtomicU64>,
 ) {
-    let look = |pod: Pod| {
-        let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()).map(String::len);
-        black_box((pod.name_any(), pod.namespace(), pod.labels().len(), node));
+    let look = |pod: K| {
+        black_box((pod.name_any(), pod.namespace(), pod.labels().len(), node_name(&pod)));
         seen.fetch_add(1, Ordering::Relaxed);
         ready(())
     };
