@@ -482,9 +482,7 @@ fn what_a_server_says_before_it_hangs_up_on_a_large_body_is_heard() {
             }
         });
         let client = server.client();
-        let large =
-            serde_json::json!({"metadata": {"name": "a"}, "data": {"x": "y".repeat(24_000_000)}});
-        let error = config_maps(&client).create(&large).unwrap_err();
+        let error = config_maps(&client).create(&large_map()).unwrap_err();
         assert!(error.is_request_entity_too_large(), "{error:?}");
         assert_eq!(sockets_to(server.address.port()), 0, "it is not used again");
     }

@@ -50,6 +50,12 @@ impl Head {
         Ok(Some((Self { status, is_old, fields }, length)))
     }
 
+    /// Whether it only comes before an answer: what it says is of no use to anybody here. (101 is an answer: that the
+    /// server goes on in another protocol.)
+    pub(super) fn is_interim(&self) -> bool {
+        matches!(self.status, 100 | 102..200)
+    }
+
     /// The values of a header whose name is given in lower case, in their order.
     pub(super) fn values(&self, name: &str) -> impl Iterator<Item = &[u8]> {
         let fields = self.fields.iter().filter(move |(field, _)| **field == *name);

@@ -144,8 +144,7 @@ fn connect(
         bytes.extend(byte);
         let Some((head, _)) = Head::read(&bytes, bytes.len() - 1)? else { continue };
         match head.status {
-            // What it says before its answer is of no use here.
-            100 | 102..200 => bytes.clear(),
+            _ if head.is_interim() => bytes.clear(),
             200..300 => return Ok(()),
             _ => {
                 let line = String::from_utf8_lossy(&bytes);

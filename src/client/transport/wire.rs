@@ -60,15 +60,15 @@ impl Wire {
                     self.link.hung_up = Some(error);
                     break;
                 }
+                if error.kind() != io::ErrorKind::TimedOut {
+                    return Err(error);
+                }
                 let now = Instant::now();
                 if piece.len() < left {
                     (since, left) = (now, piece.len());
                 }
                 let is_silent = bounds.silence.is_some_and(|silence| now - since >= silence);
                 let is_late = bounds.deadline.is_some_and(|deadline| now >= deadline);
-                if error.kind() != io::ErrorKind::TimedOut {
-                    return Err(error);
-                }
                 if self.is_answered(bounds)? {
                     self.link.hung_up = Some(io::ErrorKind::TimedOut.into());
                 } else if is_silent || is_late {
@@ -88,9 +88,8 @@ impl Wire {
             Ok(0) => return Ok(true),
             read => _ = read?,
         }
-        // What it says before its answer is no reason to stop.
         while let Some((head, length)) = Head::read(self.input.unread(), 0)? {
-            if !matches!(head.status, 100 | 102..200) {
+            if !head.is_interim() {
                 return Ok(true);
             }
             self.input.take(length);
@@ -168,8 +167,7 @@ pub(super) fn read_head(
             input.take(length);
             match head.status {
                 101 => return Err(malformed("the server goes on in another protocol")),
-                // What it says before its answer is of no use to anybody here.
-                100..200 => seen = 0,
+                _ if head.is_interim() => seen = 0,
                 _ => return Ok(head),
             }
             continue;
