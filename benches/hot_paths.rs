@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(());
     };
     let server = ApiServer::start()?;
-    server.create_sample_pods(PODS)?;
+    server.create_sample_workloads(PODS, 5)?;
     let body = Client::new(server.config())?.get_raw("/api/v1/pods")?;
     drop(server);
     measured(prepare(&body));

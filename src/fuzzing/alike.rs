@@ -31,7 +31,7 @@ pub fn alike_objects(data: &[u8]) {
     let mut alone = vec![Object::ingest_text(&origin(), &text).expect("an object")];
     while !choices.is_empty() && kept.len() < 50 {
         if choices.below(4) == 0 {
-            text = SAMPLE.as_bytes().to_vec();
+            text = of_workload(choices.below(3)).into_bytes();
         }
         change(&mut text, &mut choices);
         let object = Object::ingest_text(&together, &text);
@@ -53,6 +53,16 @@ pub fn alike_objects(data: &[u8]) {
     }
     for (object, alone) in kept.iter().zip(&alone) {
         assert_eq!(said(object), said(alone));
+    }
+}
+
+/// The sample as one of another workload, or of none.
+fn of_workload(number: u8) -> String {
+    let (owner, version) = (r#""name":"web","uid":"1""#, "web:1.4.2");
+    match number {
+        0 => SAMPLE.to_owned(),
+        1 => SAMPLE.replace(owner, r#""name":"db","uid":"2""#).replace(version, "db:17"),
+        _ => SAMPLE.replace("ownerReferences", "finalizers"),
     }
 }
 

@@ -27,31 +27,31 @@ pub(super) struct Meta {
 /// A range of a piece of text; empty if there is no such thing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Span {
+    /// Each with a bit of the depth, for there are many of these.
     start: u32,
-    /// With [`Span::PATTERN`].
     end: u32,
 }
 
-/// Which piece of text.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Place {
-    /// What is the object's own.
-    Own,
-    /// What it has in common with others.
-    Pattern,
-}
-
 impl Span {
-    const PATTERN: u32 = 1 << 31;
+    /// The bit that no place in a text needs.
+    const DEPTH: u32 = 31;
 
-    /// A range of a text, which is shorter than 31 bits can count.
-    pub(super) fn new(range: Range<usize>, place: Place) -> Self {
-        let place = if place == Place::Pattern { Self::PATTERN } else { 0 };
-        Self { start: range.start as u32, end: range.end as u32 | place }
+    /// A range of what is the object's own. The text is shorter than 31 bits can count.
+    pub(super) fn new(range: Range<usize>) -> Self {
+        Self { start: range.start as u32, end: range.end as u32 }
     }
 
-    pub(super) fn place(self) -> Place {
-        if self.end & Self::PATTERN == 0 { Place::Own } else { Place::Pattern }
+    /// The same range of what that is copied from; `None` if it is too deep already.
+    pub(super) fn deeper(self) -> Option<Self> {
+        let depth = self.depth() + 1;
+        let with = |place: usize, bit: u32| place as u32 | bit << Self::DEPTH;
+        let Range { start, end } = self.range();
+        (depth < 4).then(|| Self { start: with(start, depth >> 1), end: with(end, depth & 1) })
+    }
+
+    /// How often what is the object's own has to be left for what it is copied from.
+    pub(super) fn depth(self) -> u32 {
+        (self.start >> Self::DEPTH) << 1 | self.end >> Self::DEPTH
     }
 
     pub(super) fn of(self, text: &str) -> &str {
@@ -63,7 +63,8 @@ impl Span {
     }
 
     pub(super) fn range(self) -> Range<usize> {
-        self.start as usize..(self.end & !Self::PATTERN) as usize
+        let place = |with: u32| (with & !(1 << Self::DEPTH)) as usize;
+        place(self.start)..place(self.end)
     }
 }
 
@@ -114,14 +115,14 @@ fn string(value: &[u8], at: usize) -> Result<Span, MetaError> {
     match value {
         b"null" => Ok(Span::default()),
         [b'"', inner @ .., b'"'] if inner.contains(&b'\\') => Err(MetaError::Escaped),
-        [b'"', inner @ .., b'"'] => Ok(Span::new(at + 1..at + 1 + inner.len(), Place::Own)),
+        [b'"', inner @ .., b'"'] => Ok(Span::new(at + 1..at + 1 + inner.len())),
         _ => Err(MetaError::Malformed),
     }
 }
 
 fn container(value: &[u8], opening: u8, range: Range<usize>) -> Result<Span, MetaError> {
     match value.first() {
-        Some(&first) if first == opening => Ok(Span::new(range, Place::Own)),
+        Some(&first) if first == opening => Ok(Span::new(range)),
         _ if value == b"null" => Ok(Span::default()),
         _ => Err(MetaError::Malformed),
     }

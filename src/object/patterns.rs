@@ -1,17 +1,19 @@
 //! Objects of one source that are like each other: texts that others are kept as differences from.
 //!
-//! The pods of a workload differ in names, addresses and times, and in nothing else. So one of them is
-//! kept whole, and of the others only what is different.
+//! The pods of a workload differ in names, addresses and times, and in nothing else; and what is different between workloads of
+//! a namespace is their image, their environment and the like. So one pod of a namespace is kept whole, of the first one of each
+//! workload only what is different from that, and of the others what is different from the first.
 
 use std::{
     collections::HashMap,
     fmt,
     hash::{BuildHasher, RandomState},
+    mem,
     ops::Range,
     sync::{Arc, Weak},
 };
 
-use super::text::{Comparison, Pattern, Text};
+use super::text::{Comparison, Text};
 
 /// The fewest families among which to look for those that are gone.
 const FEWEST: usize = 64;
@@ -33,8 +35,6 @@ pub(super) struct Patterns {
 /// Objects that are expected to be like each other.
 #[derive(Default)]
 struct Family {
-    /// The first of them that was seen, by hash.
-    first: u64,
     /// The one that fitted last in front; behind it what did not fit, which is the next one in front if
     /// others turn out to be like it. So neither an odd object nor texts of two kinds by turns leave
     /// everybody else without a pattern.
@@ -44,33 +44,33 @@ struct Family {
 /// A text that others are kept as differences from.
 #[derive(Default)]
 struct Known {
-    pattern: Weak<Pattern>,
+    pattern: Weak<Text>,
     /// Whose text it was, by hash. Its own other states are much like it, and say nothing about others.
     maker: u64,
     /// How much there was to keep of the first other object that was compared with it.
-    usual: Option<usize>,
+    usual: Option<u16>,
 }
 
 impl Known {
     /// How much there may be to keep of a text: more, and another pattern is better.
-    fn most(&self, is_first: bool, object: u64, length: usize) -> usize {
-        let half = length / 2;
-        match self.usual {
+    fn most(&self, pattern: &Text, is_first: bool, object: u64, length: usize) -> usize {
+        // A pattern of which there is little to keep is replaced sooner.
+        let kept = pattern.own_size();
+        let half = (length / 2).min(kept / 4 * 3);
+        match self.usual.map(usize::from) {
             Some(usual) => {
-                let more = usual / 8 + 64;
+                let more = usual / 4 + 64;
                 // The maker differs from its text in what it has changed. If that is much, then others change
                 // likewise, and would leave the pattern to it alone.
                 half.min(if self.maker == object { more } else { usual + more })
             }
+            // There is nobody else for whom it would be kept.
+            None if self.maker == object && pattern.is_difference() => kept / 8,
             None if self.maker == object => half,
             // It may be an odd one; if what came after it is no better, that one is asked next.
-            None if is_first => length / 8,
+            None if is_first => half.min(length / 8),
             None => half,
         }
-    }
-
-    fn has_others(&self) -> bool {
-        self.pattern.strong_count() > 1
     }
 
     fn is_gone(&self) -> bool {
@@ -82,6 +82,60 @@ impl Family {
     fn is_gone(&self) -> bool {
         self.known.iter().all(Known::is_gone)
     }
+
+    /// Keeps a text, whole if it is not much like others.
+    fn keep(&mut self, object: u64, candidate: &Candidate<'_>, by: &mut Comparison) -> Text {
+        self.difference(object, candidate, by)
+            .or_else(|| self.difference_from_itself(object, candidate, by))
+            .unwrap_or_else(|| self.add(object, Text::alone(candidate.text)))
+    }
+
+    /// Keeps a text as what it differs in from others, if it is much like them.
+    fn difference(
+        &mut self,
+        object: u64,
+        Candidate { text, whole, .. }: &Candidate<'_>,
+        by: &mut Comparison,
+    ) -> Option<Text> {
+        for at in 0..self.known.len() {
+            let known = &mut self.known[at];
+            let pattern = known.pattern.upgrade().filter(|pattern| pattern.len() <= 2 * text.len());
+            let Some(pattern) = pattern else { continue };
+            let most = known.most(&pattern, at == 0, object, text.len());
+            if let Some(kept) = by.compare(text, &pattern, whole, most) {
+                if known.maker != object {
+                    known.usual = known.usual.or_else(|| kept.own_size().try_into().ok());
+                    self.known[..=at].rotate_right(1);
+                }
+                return Some(kept);
+            }
+        }
+        None
+    }
+
+    /// Keeps a text as what it differs in from what it was, if another pattern would take the place of one that
+    /// others are like.
+    fn difference_from_itself(
+        &self,
+        object: u64,
+        Candidate { text, whole, .. }: &Candidate<'_>,
+        by: &mut Comparison,
+    ) -> Option<Text> {
+        if self.known.iter().any(|known| known.pattern.strong_count() < 2) {
+            return None;
+        }
+        let known = self.known.iter().find(|known| known.maker == object)?;
+        by.compare(text, &known.pattern.upgrade()?, whole, text.len() / 2)
+    }
+
+    /// Makes a text a pattern for others.
+    fn add(&mut self, object: u64, text: Text) -> Text {
+        let (pattern, text) = text.into_pattern();
+        let made = Known { pattern: Arc::downgrade(&pattern), maker: object, usual: None };
+        let [first, second] = &mut self.known;
+        *(if first.is_gone() { first } else { second }) = made;
+        text
+    }
 }
 
 /// A text that is to be kept.
@@ -91,86 +145,39 @@ pub(super) struct Candidate<'a> {
     pub(super) whole: &'a [Range<usize>],
     pub(super) namespace: &'a str,
     pub(super) name: &'a str,
-    /// What the objects of one workload have in common; empty if it belongs to nothing.
+    /// What the objects of one workload have in common, and no others; empty if it belongs to nothing.
     pub(super) owners: &'a str,
 }
 
 impl Patterns {
     /// Keeps room for the next text, unless that is a lot, or there may be none.
     pub(super) fn give_back(&mut self, scratch: Vec<u8>) {
-        if std::mem::replace(&mut self.again, true) && scratch.capacity() <= Pattern::LENGTHS.end {
+        if mem::replace(&mut self.again, true) && scratch.capacity() <= Text::LENGTHS.end {
             self.scratch = scratch;
         }
     }
 
     pub(super) fn keep(&mut self, candidate: &Candidate<'_>) -> Text {
         let Candidate { text, namespace, name, owners, .. } = *candidate;
-        if !Pattern::LENGTHS.contains(&text.len()) {
+        if !Text::LENGTHS.contains(&text.len()) {
             return Text::alone(text);
         }
         self.sweep();
-        let namespace_family = self.random.hash_one(namespace);
         let object = self.random.hash_one((namespace, name));
-        if owners.is_empty() {
-            return self.keep_in(namespace_family, object, candidate);
-        }
-        let hash = self.random.hash_one((namespace, owners));
-        let family =
-            self.families.entry(hash).or_insert(Family { first: object, ..Family::default() });
-        // One alone, in however many states, is no family yet.
-        let (first, is_new) = (family.first, family.is_gone());
-        if is_new && first == object {
-            return self.keep_in(namespace_family, object, candidate);
-        }
-        if is_new && let Some(pattern) = self.pattern_of(namespace_family, first) {
-            // What the first of them left to its namespace will do for its own.
-            let family = self.families.entry(hash).or_default();
-            family.known[0] = Known { pattern, maker: first, usual: None };
-        }
-        self.keep_in(hash, object, candidate)
-    }
-
-    /// What an object is the pattern of a family with.
-    fn pattern_of(&self, family: u64, maker: u64) -> Option<Weak<Pattern>> {
-        let known = &self.families.get(&family)?.known;
-        known.iter().find(|known| known.maker == maker).map(|known| known.pattern.clone())
-    }
-
-    /// Keeps a text as one of a family: if it is much like the others, then as what it differs in.
-    fn keep_in(&mut self, family: u64, object: u64, candidate: &Candidate<'_>) -> Text {
-        let text = candidate.text;
-        let family = self.families.entry(family).or_default();
-        let mut made_of_it = None;
-        for at in 0..family.known.len() {
-            let known = &mut family.known[at];
-            let pattern = known.pattern.upgrade().filter(|pattern| pattern.len() <= 2 * text.len());
-            let Some(pattern) = pattern else { continue };
-            let most = known.most(at == 0, object, text.len());
-            if let Some(size) = self.comparison.compare(text, &pattern, candidate.whole, most) {
-                if known.maker != object {
-                    known.usual.get_or_insert(size);
-                    family.known[..=at].rotate_right(1);
-                }
-                return self.comparison.text(pattern);
-            }
-            if known.maker == object {
-                made_of_it = Some(pattern);
-            }
-        }
-        // Another pattern would take the place of one that others are like.
-        if let Some(pattern) = made_of_it
-            && family.known.iter().all(Known::has_others)
+        let Self { families, comparison, .. } = self;
+        let workload = (!owners.is_empty()).then(|| self.random.hash_one((namespace, owners)));
+        if let Some(family) = workload.and_then(|workload| families.get_mut(&workload))
+            && let Some(kept) = family.difference(object, candidate, comparison)
         {
-            let half = text.len() / 2;
-            if self.comparison.compare(text, &pattern, candidate.whole, half).is_some() {
-                return self.comparison.text(pattern);
-            }
+            return kept;
         }
-        let pattern = Arc::new(Pattern::new(text));
-        let made = Known { pattern: Arc::downgrade(&pattern), maker: object, usual: None };
-        let [first, second] = &mut family.known;
-        *(if first.is_gone() { first } else { second }) = made;
-        pattern.into()
+        let family = families.entry(self.random.hash_one(namespace)).or_default();
+        let kept = family.keep(object, candidate, comparison);
+        match workload {
+            // Workloads are like others of their namespace, but less so than their own objects are like each other.
+            Some(workload) => families.entry(workload).or_default().add(object, kept),
+            None => kept,
+        }
     }
 
     /// Forgets families without a pattern, now and then.
@@ -194,7 +201,8 @@ mod tests {
     use super::*;
 
     fn text(name: usize, rest: &str) -> String {
-        format!(r#"{{"name":"{name}","rest":"{}"}}"#, rest.repeat(200))
+        let rest = vec![format!("\"{}\"", rest.repeat(10)); 20].join(",");
+        format!(r#"{{"name":"{name}","rest":[{rest}]}}"#)
     }
 
     fn keep(patterns: &mut Patterns, text: &str, name: usize, owners: &str) -> Text {
@@ -218,16 +226,57 @@ mod tests {
         assert!(own[0] > 1000 && own[1..].iter().all(|own| *own < 20), "{own:?}");
     }
 
+    /// A fifth of it is its workload's.
+    fn of_workload(name: usize, workload: usize) -> String {
+        let workload = workload.to_string().repeat(100);
+        text(name, "alike").replacen(':', &format!(r#":"","workload":"{workload}","name":"#), 1)
+    }
+
+    fn kept_whole(kept: &[Text]) -> Vec<usize> {
+        let own = own_sizes(kept).into_iter().enumerate();
+        own.filter(|(_, own)| *own > 1000).map(|(at, _)| at).collect()
+    }
+
     #[test]
-    fn the_second_of_another_family_is_the_pattern_of_the_others() {
+    fn small_workloads_need_no_pattern_but_those_of_their_namespace() {
         let mut patterns = Patterns::default();
-        let _first = keep(&mut patterns, &text(9, "alike"), 9, "db");
+        let mut of_two = |name: usize| {
+            let workload = 10 + name / 2;
+            keep(&mut patterns, &of_workload(name, workload), name, &workload.to_string())
+        };
+        let mut kept: Vec<_> = (0..40).map(&mut of_two).collect();
+        // The first might have been an odd one.
+        assert_eq!(kept_whole(&kept), [0, 2]);
+        for name in (4..40).chain(4..40) {
+            kept[name] = of_two(name);
+        }
+        assert_eq!(kept_whole(&kept), [0, 2], "however often they change");
+    }
+
+    #[test]
+    fn a_workload_is_kept_as_differences_from_one_that_is_kept_as_differences() {
+        let mut patterns = Patterns::default();
+        let _others: Vec<_> = (100..104)
+            .map(|name| keep(&mut patterns, &of_workload(name, name), name, &name.to_string()))
+            .collect();
         let kept: Vec<_> =
-            (0..5).map(|name| keep(&mut patterns, &text(name, "alike"), name, "web")).collect();
+            (0..40).map(|name| keep(&mut patterns, &of_workload(name, 77), name, "web")).collect();
         let own = own_sizes(&kept);
-        // The first is kept as what it differs in from its namespace's.
-        assert!(own[0] < 20 && own[1] > 1000, "{own:?}");
-        assert!(own[2..].iter().all(|own| *own < 20), "{own:?}");
+        assert!((200..300).contains(&own[0]), "what it differs in from other workloads: {own:?}");
+        assert!(own[1..].iter().all(|own| *own < 20), "{own:?}");
+    }
+
+    #[test]
+    fn one_alone_that_changes_is_kept_as_differences_from_others_and_not_from_what_it_was() {
+        let mut patterns = Patterns::default();
+        let _others = [10, 11].map(|name| {
+            keep(&mut patterns, &stamped(name, "alike", name), name, &name.to_string())
+        });
+        let mut last;
+        for stamp in 12..20 {
+            last = keep(&mut patterns, &stamped(1, "alike", stamp), 1, "web");
+            assert!(last.own_size() < 300 && patterns.patterns()[1] <= 2, "{stamp}");
+        }
     }
 
     #[test]
@@ -250,7 +299,7 @@ mod tests {
             last = keep(&mut patterns, &text(1, "alike"), 1, "web");
         }
         assert!(last.own_size() < 20 && other.own_size() > 1000);
-        assert_eq!(patterns.live(), 1);
+        assert_eq!(patterns.patterns()[0], 1);
     }
 
     #[test]
@@ -264,7 +313,7 @@ mod tests {
         }
         let own: usize = kept.iter().map(Text::own_size).sum();
         assert!(own < 1_500, "{own}");
-        assert_eq!(patterns.live(), 1);
+        assert_eq!(patterns.patterns()[0], 1);
     }
 
     /// As an annotation that a controller sets on every object of a workload.
@@ -278,7 +327,7 @@ mod tests {
             for (name, kept) in kept.iter_mut().enumerate() {
                 *kept = keep(&mut patterns, &stamped(name, "alike", stamp), name, "web");
             }
-            assert_eq!(patterns.live(), 1, "{stamp}");
+            assert_eq!(patterns.patterns()[0], 1, "{stamp}");
             assert!(mean(&kept) < 100, "{}", mean(&kept));
         }
     }
@@ -297,7 +346,7 @@ mod tests {
         for stamp in 10..20 {
             kept[1] = keep(&mut patterns, &stamped(1, "alike", stamp), 1, "web");
             kept[2] = keep(&mut patterns, &text(2, "alike"), 2, "web");
-            assert!(mean(&kept[2..]) < 100 && patterns.live() <= 3, "{}", mean(&kept));
+            assert!(mean(&kept[2..]) < 100 && patterns.patterns()[0] <= 3, "{}", mean(&kept));
         }
     }
 
@@ -383,9 +432,15 @@ mod tests {
     }
 
     impl Patterns {
-        fn live(&self) -> usize {
+        /// How many texts are kept for others, by whether they are kept whole.
+        fn patterns(&self) -> [usize; 2] {
             let known = self.families.values().flat_map(|family| &family.known);
-            known.filter(|known| !known.is_gone()).count()
+            let patterns: HashMap<_, _> = known
+                .filter_map(|known| known.pattern.upgrade())
+                .map(|pattern| (Arc::as_ptr(&pattern), pattern.is_difference()))
+                .collect();
+            let differences = patterns.values().filter(|is_difference| **is_difference).count();
+            [patterns.len() - differences, differences]
         }
     }
 }

@@ -1,13 +1,20 @@
 //! The text of an object, kept as what it differs in from a similar one.
 
-use std::{borrow::Cow, ops::Range, sync::Arc};
+use std::{
+    borrow::Cow,
+    ops::Range,
+    sync::{Arc, Weak},
+};
 
 use memchr::{memchr, memmem};
 
-use super::meta::{Place, Span};
+use super::meta::Span;
 
 /// How many bytes must be the same for two texts to be compared from there on.
 const ALIKE: usize = 16;
+
+/// The same after values at one place.
+const ALIKE_AFTER_A_VALUE: usize = 8;
 
 /// How much is searched for what is alike again, before two texts count as not alike: so many times the
 /// length of the text, and no more than this. A search counts as these many bytes at least.
@@ -18,17 +25,12 @@ const SEARCHED_LEAST: usize = 256;
 /// A JSON text.
 #[derive(Debug)]
 pub(super) struct Text {
-    pattern: Option<Arc<Pattern>>,
+    /// What it is copied from in part; of which there may be a pattern in turn.
+    pattern: Option<Arc<Self>>,
+    /// Empty if it is all of its pattern.
     steps: Box<[Step]>,
     /// All of it, as [`with_nul`], if there is no pattern.
     own: Box<str>,
-}
-
-/// A text from which others are copied in part.
-#[derive(Debug)]
-pub(super) struct Pattern {
-    /// As [`with_nul`].
-    text: Box<str>,
 }
 
 /// A piece of the pattern, and then a piece of what is the text's own.
@@ -39,42 +41,39 @@ struct Step {
     own: u16,
 }
 
-impl Pattern {
-    /// The lengths of texts that are worth it, and can be told in a [`Step`].
+impl Text {
+    /// The lengths of texts that may have patterns: those that are worth it, and can be told in a [`Step`].
     pub(super) const LENGTHS: Range<usize> = 512..1 << 16;
 
-    pub(super) fn new(text: &str) -> Self {
-        Self { text: with_nul(text) }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.text().len()
-    }
-
-    fn text(&self) -> &str {
-        without_nul(&self.text)
-    }
-}
-
-impl Text {
     /// A text that has nothing to do with others.
     pub(super) fn alone(text: &str) -> Self {
         Self { pattern: None, steps: Box::default(), own: with_nul(text) }
+    }
+
+    /// What others can be copied from: the text, and itself again as a copy of that.
+    pub(super) fn into_pattern(self) -> (Arc<Self>, Self) {
+        let pattern = match self.pattern {
+            Some(pattern) if self.steps.is_empty() => pattern,
+            _ => Arc::new(self),
+        };
+        let copy =
+            Self { pattern: Some(pattern.clone()), steps: Box::default(), own: Box::default() };
+        (pattern, copy)
     }
 
     /// All of it; copied unless it is kept in one piece.
     pub(super) fn whole(&self) -> Cow<'_, str> {
         match &self.pattern {
             None => Cow::Borrowed(without_nul(&self.own)),
-            Some(pattern) if self.steps.is_empty() => Cow::Borrowed(pattern.text()),
+            Some(pattern) if self.steps.is_empty() => pattern.whole(),
             Some(pattern) => {
-                let copied: usize = self.steps.iter().map(|step| usize::from(step.copied)).sum();
-                let mut whole = String::with_capacity(copied + self.own.len());
+                let mut whole = String::with_capacity(self.len());
+                let pattern = pattern.whole();
                 let mut rest = &*self.own;
                 for step in &self.steps {
                     let (own, after) = rest.split_at(step.own.into());
                     let from = usize::from(step.from);
-                    whole.push_str(&pattern.text[from..from + usize::from(step.copied)]);
+                    whole.push_str(&pattern[from..from + usize::from(step.copied)]);
                     whole.push_str(own);
                     rest = after;
                 }
@@ -88,52 +87,73 @@ impl Text {
     pub(super) fn with_nul(&self) -> Option<&str> {
         match &self.pattern {
             None => Some(&self.own),
-            Some(pattern) => self.steps.is_empty().then_some(&pattern.text),
+            Some(pattern) if self.steps.is_empty() => pattern.with_nul(),
+            Some(_) => None,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match &self.pattern {
+            None => without_nul(&self.own).len(),
+            Some(pattern) if self.steps.is_empty() => pattern.len(),
+            Some(_) => {
+                let copied: usize = self.steps.iter().map(|step| usize::from(step.copied)).sum();
+                copied + self.own.len()
+            }
         }
     }
 
     /// The part of it that a span of its metadata is about.
     pub(super) fn part(&self, span: Span) -> &str {
-        match (span.place(), &self.pattern) {
-            (Place::Pattern, Some(pattern)) => span.of(&pattern.text),
-            _ => span.of(&self.own),
+        let mut text = self;
+        for _ in 0..span.depth() {
+            match &text.pattern {
+                Some(pattern) => text = pattern,
+                None => return "",
+            }
+        }
+        span.of(&text.own)
+    }
+
+    /// Whether there is more to it than what is kept for it, or for others because of it.
+    pub(super) fn is_difference(&self) -> bool {
+        match &self.pattern {
+            Some(pattern) if self.steps.is_empty() => pattern.is_difference(),
+            pattern => pattern.is_some(),
         }
     }
 
-    /// How much of it is kept for it alone.
-    #[cfg(test)]
+    /// How much is kept for it alone, or for others because of it.
     pub(super) fn own_size(&self) -> usize {
-        let pattern = self.pattern.as_ref().filter(|_| self.steps.is_empty());
-        pattern.map_or(0, |pattern| pattern.len()) + self.own.len() + size_of_val(&*self.steps)
+        match &self.pattern {
+            Some(pattern) if self.steps.is_empty() => pattern.own_size(),
+            _ => self.own.len() + size_of_val(&*self.steps),
+        }
     }
 
     /// Where a part of the whole text is; `None` if it is not in one piece.
     pub(super) fn find(&self, part: Range<usize>) -> Option<Span> {
+        let Some(pattern) = &self.pattern else { return Some(Span::new(part)) };
         if self.steps.is_empty() {
-            let place = if self.pattern.is_some() { Place::Pattern } else { Place::Own };
-            return Some(Span::new(part, place));
+            return pattern.find(part)?.deeper();
         }
         let (mut at, mut own) = (0, 0);
         for step in &self.steps {
             let copied = at..at + usize::from(step.copied);
             let written = copied.end..copied.end + usize::from(step.own);
-            for (range, to, place) in
-                [(&copied, step.from.into(), Place::Pattern), (&written, own, Place::Own)]
-            {
-                if range.start <= part.start && part.end <= range.end {
-                    let start = to + (part.start - range.start);
-                    return Some(Span::new(start..start + part.len(), place));
-                }
+            let moved = |range: &Range<usize>, to: usize| {
+                let start = to + part.start.checked_sub(range.start)?;
+                (part.end <= range.end).then(|| start..start + part.len())
+            };
+            if let Some(part) = moved(&copied, step.from.into()) {
+                return pattern.find(part)?.deeper();
+            }
+            if let Some(part) = moved(&written, own) {
+                return Some(Span::new(part));
             }
             (at, own) = (written.end, own + usize::from(step.own));
         }
         None
-    }
-}
-
-impl From<Arc<Pattern>> for Text {
-    fn from(pattern: Arc<Pattern>) -> Self {
-        Self { pattern: Some(pattern), steps: Box::default(), own: Box::default() }
     }
 }
 
@@ -142,23 +162,37 @@ impl From<Arc<Pattern>> for Text {
 pub(super) struct Comparison {
     steps: Vec<Step>,
     own: String,
+    /// The pattern of several pieces that was compared with last, and in one piece.
+    pattern: Weak<Text>,
+    pattern_whole: String,
 }
 
 impl Comparison {
-    /// Compares a text with a pattern; says how much there is to keep of the text then, or `None` if it
-    /// is more than `most`. What is `whole` is kept in one piece each.
+    /// Compares a text with a pattern; gives what is to be kept of it then, or `None` if that is more than
+    /// `most`. What is `whole` is in one piece each.
     pub(super) fn compare(
         &mut self,
         text: &str,
-        pattern: &Pattern,
+        pattern: &Arc<Text>,
         whole: &[Range<usize>],
         most: usize,
-    ) -> Option<usize> {
+    ) -> Option<Text> {
         self.steps.clear();
         self.own.clear();
+        let pattern_whole = if self.pattern.as_ptr() == Arc::as_ptr(pattern) {
+            &self.pattern_whole
+        } else {
+            match pattern.whole() {
+                Cow::Borrowed(whole) => whole,
+                Cow::Owned(whole) => {
+                    (self.pattern, self.pattern_whole) = (Arc::downgrade(pattern), whole);
+                    &self.pattern_whole
+                }
+            }
+        };
         let mut texts = Texts {
             text: text.as_bytes(),
-            pattern: pattern.text().as_bytes(),
+            pattern: pattern_whole.as_bytes(),
             whole,
             to_search: SEARCHED_MOST.min(SEARCHED_TIMES * text.len()),
         };
@@ -178,25 +212,18 @@ impl Comparison {
                 copied: length(copied)?,
                 own: length(next - own)?,
             });
-            if next == at || self.size() > most {
+            if next == at || self.own.len() + size_of_val(&*self.steps) > most {
                 return None;
             }
             (at, from) = (next, next_from);
         }
-        Some(self.size())
-    }
-
-    /// The text that was compared last, as its differences from that pattern.
-    pub(super) fn text(&self, pattern: Arc<Pattern>) -> Text {
-        Text {
-            pattern: Some(pattern),
+        let kept = Text {
+            pattern: Some(pattern.clone()),
             steps: self.steps.as_slice().into(),
             own: self.own.as_str().into(),
-        }
-    }
-
-    fn size(&self) -> usize {
-        self.own.len() + size_of_val(self.steps.as_slice())
+        };
+        // What is in one piece of the pattern may be in several of the pattern's.
+        whole.iter().all(|part| kept.find(part.clone()).is_some()).then_some(kept)
     }
 }
 
@@ -243,7 +270,7 @@ impl Texts<'_> {
             }
             let Some(wanted) = self.text[quote..].first_chunk::<ALIKE>() else { return end };
             if let Some(there) = after_value
-                && self.pattern[there..].starts_with(wanted)
+                && self.pattern[there..].starts_with(&wanted[..ALIKE_AFTER_A_VALUE])
             {
                 return Some((quote, there));
             }
@@ -297,13 +324,15 @@ fn same_length(one: &[u8], other: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// The text as differences from the pattern, and how much there is to keep of it.
-    fn compared(text: &str, pattern: &str, whole: &[Range<usize>]) -> Option<(Text, usize)> {
-        let (mut comparison, pattern) = (Comparison::default(), Arc::new(Pattern::new(pattern)));
-        let size = comparison.compare(text, &pattern, whole, text.len())?;
-        let kept = comparison.text(pattern);
-        assert_eq!(kept.whole(), text);
-        Some((kept, size))
+    fn pattern(text: &str) -> Arc<Text> {
+        Text::alone(text).into_pattern().0
+    }
+
+    /// The text as differences from the pattern.
+    fn compared(text: &str, pattern: &Arc<Text>, whole: &[Range<usize>]) -> Option<Text> {
+        let kept = Comparison::default().compare(text, pattern, whole, text.len())?;
+        assert_eq!((&*kept.whole(), kept.len()), (text, text.len()));
+        Some(kept)
     }
 
     const POD: &str = r#"{"name":"web-0","labels":{"app":"web"},"spec":{"node":"n1","größe":"ö","port":80},"ip":"10.0.0.1","ready":true}"#;
@@ -311,17 +340,17 @@ mod tests {
     #[test]
     fn only_what_is_different_is_kept() {
         let other = POD.replace("web-0", "web-17").replace("10.0.0.1", "10.0.7.2");
-        let (kept, _) = compared(&other, POD, &[]).unwrap();
+        let kept = compared(&other, &pattern(POD), &[]).unwrap();
         assert_eq!(&*kept.own, r#"177.2","ready":true}"#, "too little is left to be alike again");
-        let (kept, _) = compared(POD, POD, &[]).unwrap();
+        let kept = compared(POD, &pattern(POD), &[]).unwrap();
         assert_eq!((kept.steps.len(), &*kept.own), (1, ""));
     }
 
     #[test]
     fn texts_are_alike_again_after_more_or_less() {
         let more = POD.replace("\"port\"", "\"added\":{\"a\":[1,2,3]},\"port\"");
-        for (text, pattern) in [(&*more, POD), (POD, &*more)] {
-            let (kept, _) = compared(text, pattern, &[]).unwrap();
+        for (text, other) in [(&*more, POD), (POD, &*more)] {
+            let kept = compared(text, &pattern(other), &[]).unwrap();
             assert!(kept.own.len() < 30, "{}", kept.own);
         }
     }
@@ -335,23 +364,69 @@ mod tests {
         };
         let parts = ["web-17", r#"{"app":"weber"}"#, "n1"];
         let whole = parts.map(range);
-        let (kept, _) = compared(&other, POD, &whole).unwrap();
+        let kept = compared(&other, &pattern(POD), &whole).unwrap();
         for (part, range) in parts.into_iter().zip(whole) {
             assert_eq!(kept.part(kept.find(range).unwrap()), part);
         }
     }
 
     #[test]
+    fn a_pattern_may_have_a_pattern() {
+        let long = |name: &str, node: &str, ip: &str| {
+            let pod = POD.replace("web-0", name).replace("\"n1\"", &format!("\"{node}\""));
+            pod.replace("10.0.0.1", ip)
+                .replace("true}", &format!("true,\"rest\":\"{}\"}}", "x".repeat(60)))
+        };
+        let (first, second, third) = (
+            long("db-7", "n1", "10.0.0.1"),
+            long("web-7", "n22", "10.0.0.1"),
+            long("web-9", "n22", "10.0.9.1"),
+        );
+        let middle = compared(&second, &pattern(&first), &[]).unwrap().into_pattern().0;
+        let range = |part: &str| {
+            let start = third.find(part).unwrap();
+            start..start + part.len()
+        };
+        let parts = ["web-9", "10.0.9.1", r#"{"app":"web"}"#, "xxxxx"];
+        let whole = parts.map(range);
+        let kept = compared(&third, &middle, &whole).unwrap();
+        for (part, range) in parts.into_iter().zip(whole) {
+            assert_eq!(kept.part(kept.find(range).unwrap()), part);
+        }
+        assert_eq!((&*kept.own, middle.steps.len()), ("web-910.0.9.1", 3), "{middle:?}");
+    }
+
+    #[test]
+    fn what_must_be_whole_is_not_copied_from_where_it_is_divided() {
+        let first = POD.replace("web-0", "db-00000000000000000-0");
+        let middle =
+            compared(&POD.replace("web-0", "db-00000000000000000-17"), &pattern(&first), &[]);
+        let middle = middle.unwrap().into_pattern().0;
+        let third = middle.whole().replace("10.0.0.1", "10.0.0.2");
+        let name = third.find("db-").unwrap();
+        let name = name..name + "db-00000000000000000-17".len();
+        assert!(
+            middle.find(name.clone()).is_none(),
+            "it was not said that it is whole: {middle:?}"
+        );
+        assert!(
+            compared(&third, &middle, &[]).is_some()
+                && compared(&third, &middle, &[name]).is_none()
+        );
+    }
+
+    #[test]
     fn characters_are_never_divided() {
         for (one, other) in [("ö", "ä"), ("ö", "öö"), ("語", "誤"), ("ö", "o"), ("a\u{300}", "a")]
         {
-            compared(&POD.replace('ö', other), &POD.replace('ö', one), &[]).unwrap();
+            let one = pattern(&POD.replace('ö', one));
+            compared(&POD.replace('ö', other), &one, &[]).unwrap();
         }
     }
 
     #[test]
     fn texts_that_are_not_alike_are_given_up_on() {
         let unlike: String = (0..200).map(|n| format!("\"key-{n}\":{n},")).collect();
-        assert!(compared(&unlike, POD, &[]).is_none());
+        assert!(compared(&unlike, &pattern(POD), &[]).is_none());
     }
 }

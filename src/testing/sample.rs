@@ -13,18 +13,57 @@ use crate::testing::{
 const NAMESPACES: usize = 20;
 const NODES: usize = 100;
 
-/// How many pods of a namespace belong to one workload.
+/// What programs are told by their environment: each workload has some of these.
+const VARIABLES: [&str; 23] = [
+    "LOG_LEVEL",
+    "REGION",
+    "DATABASE_HOST",
+    "CACHE_HOST",
+    "QUEUE_URL",
+    "HTTP_PROXY",
+    "FEATURE_FLAGS",
+    "SENTRY_DSN",
+    "OTEL_ENDPOINT",
+    "WORKER_THREADS",
+    "SMTP_HOST",
+    "BUCKET_NAME",
+    "KAFKA_BROKERS",
+    "REDIS_URL",
+    "SESSION_TTL",
+    "METRICS_PREFIX",
+    "AUTH_ISSUER",
+    "TENANT_ID",
+    "RATE_LIMIT",
+    "VAULT_ADDR",
+    "LOCALE",
+    "SEARCH_HOST",
+    "BILLING_API",
+];
+
+/// How many of them: of one workload more than of another.
+const VARIABLES_OF_ONE: [usize; 5] = [5, 2, 7, 3, 8];
+
+/// How many pods of a namespace belong to one workload, if nothing else is said.
 const REPLICAS: usize = 40;
 
 impl ApiServer {
     /// Creates `count` pods of about 11 KB each as a real server returns them, `managedFields`
     /// included: `pod-0000000` and so on, spread over the namespaces `load-00` to `load-19`, a hundred
     /// nodes, and workloads of up to forty replicas. What pods of one workload have in common in a
-    /// cluster they have in common here, and no more than that.
+    /// cluster they have in common here, and no more than that; and so it is with workloads, each of which
+    /// has an image, an environment, ports and resources of its own.
     ///
     /// # Errors
     /// If they cannot be created, because they are there already.
     pub fn create_sample_pods(&self, count: usize) -> io::Result<()> {
+        self.create_sample_workloads(count, REPLICAS)
+    }
+
+    /// The same pods in workloads of up to so many `replicas`.
+    ///
+    /// # Errors
+    /// If they cannot be created, because they are there already.
+    pub fn create_sample_workloads(&self, count: usize, replicas: usize) -> io::Result<()> {
         self.shared().write(|state| {
             let find = |plural| {
                 state
@@ -39,10 +78,10 @@ impl ApiServer {
                 let object = json!({"metadata": {"name": format!("load-{namespace:02}")}});
                 state.create(&namespaces, None, object, &context).map_err(refused)?;
             }
-            let template = template(&pods, &context).to_string();
+            let templates = VARIABLES_OF_ONE.map(|of| template(&pods, of, &context).to_string());
             for index in 0..count {
                 let namespace = format!("load-{:02}", index % NAMESPACES);
-                let pod = pod(&template, index, &namespace)?;
+                let pod = pod(&templates, index, &namespace, index / NAMESPACES / replicas.max(1))?;
                 state.create(&pods, Some(&namespace), pod, &context).map_err(refused)?;
             }
             Ok(())
@@ -50,20 +89,42 @@ impl ApiServer {
     }
 }
 
-/// The template with one pod's own values in it.
-fn pod(template: &str, index: usize, namespace: &str) -> io::Result<Value> {
-    let (replica, node) = (index / NAMESPACES, index * 7 % NODES);
-    let workload = format!("w{:03}", replica / REPLICAS);
+/// The template of its workload with one pod's own values in it.
+fn pod(templates: &[String], index: usize, namespace: &str, workload: usize) -> io::Result<Value> {
+    let node = index * 7 % NODES;
     let second =
         |of: usize| format!("2026-11-01T{:02}:{:02}:{:02}Z", of / 3600 % 24, of / 60 % 60, of % 60);
-    let mut text = template.to_owned();
+    // What is different between workloads, and not within one.
+    let number = workload * NAMESPACES + index % NAMESPACES;
+    let variables = VARIABLES_OF_ONE[workload % templates.len()];
+    let mut text = templates[workload % templates.len()].clone();
+    let (port, cpu, memory) = (8000 + number % 90, 50 + number % 9 * 50, 64 + number % 13 * 64);
+    for (what, by) in [
+        ("8080", port.to_string()),
+        ("250m", format!("{cpu}m")),
+        ("512Mi", format!("{memory}Mi")),
+        ("VERSION", format!("{}.{}.{}", number % 5, number % 17, number % 7)),
+        ("TEMPLATE", digits(1, [number, 10])[..10].to_owned()),
+        ("CHECKSUM", digits(4, [number, 11])),
+        ("DIGEST", digits(4, [number, 12])),
+    ] {
+        text = text.replace(what, &by);
+    }
+    for variable in 0..variables {
+        // Different ones, whatever the number is: how many there are is a prime.
+        let which = (number + variable * (number % 21 + 1)) % VARIABLES.len();
+        let value = &digits(1, [number, variable])[..4 + number % 9];
+        text = text.replace(&format!("VARIABLE-{variable}"), VARIABLES[which]);
+        text = text.replace(&format!("VALUE-{variable}"), value);
+    }
     for container in 0..3 {
-        text = text.replace(&format!("CONTAINER-{container}"), &container_id(index, container));
+        let id = digits(4, [index, 13 + container]);
+        text = text.replace(&format!("CONTAINER-{container}"), &id);
     }
     for (what, by) in [
         ("INDEX", format!("{index:07}")),
         ("SUFFIX", format!("{:05x}", index * 2_654_435_761 % (1 << 20))),
-        ("WORKLOAD", format!("{namespace}-{workload}")),
+        ("WORKLOAD", format!("{namespace}-w{workload:03}")),
         ("NAMESPACE", namespace.to_owned()),
         ("NODE", format!("node-{node:03}")),
         ("192.168.7.21", format!("192.168.7.{node}")),
@@ -78,9 +139,9 @@ fn pod(template: &str, index: usize, namespace: &str) -> io::Result<Value> {
     serde_json::from_str(&text).map_err(io::Error::other)
 }
 
-/// As random as real ones are, and the same each time.
-fn container_id(pod: usize, container: usize) -> String {
-    let mut state = (pod as u64) << 2 | container as u64;
+/// So many times sixteen digits, as random as those of real ids and sums, and the same each time.
+fn digits(words: usize, [of, which]: [usize; 2]) -> String {
+    let mut state = (of as u64) << 4 | which as u64;
     let word = |_| {
         // SplitMix64.
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -88,11 +149,11 @@ fn container_id(pod: usize, container: usize) -> String {
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         format!("{:016x}", mixed ^ mixed >> 31)
     };
-    (0..4).map(word).collect()
+    (0..words).map(word).collect()
 }
 
 /// A pod with all that a kubelet and a deployment's controller say about it.
-fn template(def: &ResourceDef, context: &WriteContext) -> Value {
+fn template(def: &ResourceDef, variables: usize, context: &WriteContext) -> Value {
     let written = json!({
         "apiVersion": "v1",
         "kind": "Pod",
@@ -101,7 +162,7 @@ fn template(def: &ResourceDef, context: &WriteContext) -> Value {
             "generateName": "pod-",
             "namespace": "NAMESPACE",
             "annotations": {
-                "checksum/config": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                "checksum/config": "CHECKSUM",
                 "prometheus.io/path": "/metrics",
                 "prometheus.io/port": "9090",
                 "prometheus.io/scrape": "true",
@@ -113,16 +174,16 @@ fn template(def: &ResourceDef, context: &WriteContext) -> Value {
                 "app.kubernetes.io/instance": "WORKLOAD",
                 "app.kubernetes.io/managed-by": "Helm",
                 "app.kubernetes.io/name": "WORKLOAD",
-                "app.kubernetes.io/version": "1.4.2",
-                "pod-template-hash": "7c5ddbdf54",
+                "app.kubernetes.io/version": "VERSION",
+                "pod-template-hash": "TEMPLATE",
                 "tier": "backend",
             },
             "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet",
-                "name": "WORKLOAD-7c5ddbdf54",
+                "name": "WORKLOAD-TEMPLATE",
                 "uid": "5b3a1c2e-6d1f-4c39-9a51-5bd1WORKLOAD", "controller": true,
                     "blockOwnerDeletion": true}],
         },
-        "spec": spec(),
+        "spec": spec(variables),
     });
     let mut object = written;
     write::track(
@@ -144,13 +205,16 @@ fn template(def: &ResourceDef, context: &WriteContext) -> Value {
     object
 }
 
-fn spec() -> Value {
+fn spec(variables: usize) -> Value {
     let env = |names: &[&str]| -> Value {
         names
             .iter()
             .map(|name| json!({"name": name, "value": format!("{}.WORKLOAD", name.to_lowercase())}))
             .collect()
     };
+    let own_env: Value = (0..variables)
+        .map(|n| json!({"name": format!("VARIABLE-{n}"), "value": format!("VALUE-{n}.WORKLOAD")}))
+        .collect();
     let mounts = |names: &[&str]| -> Value {
         names
             .iter()
@@ -188,12 +252,12 @@ fn spec() -> Value {
             "args": ["--wait-for", "db:5432", "--timeout", "60s"], "resources": {},
                 "volumeMounts": mounts(&["config", "kube-api-access-SUFFIX"])}))],
         "containers": [
-            container(json!({"name": "server", "image": "registry.example.com/team/WORKLOAD:1.4.2",
+            container(json!({"name": "server", "image": "registry.example.com/team/WORKLOAD:VERSION",
                 "args": ["--listen=:8080", "--metrics=:9090",
                     "--config=/var/run/config/server.yaml"],
                 "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"},
                     {"name": "metrics", "containerPort": 9090, "protocol": "TCP"}],
-                "env": env(&["LOG_LEVEL", "REGION", "DATABASE_HOST", "CACHE_HOST", "QUEUE_URL"]),
+                "env": own_env,
                 "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "250m",
                     "memory": "512Mi"}},
                 "volumeMounts": mounts(&["config", "data", "kube-api-access-SUFFIX"]),
@@ -236,11 +300,11 @@ fn status() -> Value {
         json!({"type": kind, "status": "True", "lastProbeTime": null,
         "lastTransitionTime": "2026-11-01T08:00:00Z"})
     };
-    let container = |number: usize, name: &str, image: &str| {
+    let container = |number: usize, name: &str, image: &str, digest: &str| {
         json!({"name": name, "image": image, "ready": true, "restartCount": 0, "started": true,
             "lastState": {},
             "state": {"running": {"startedAt": "2026-11-01T08:00:05Z"}},
-            "imageID": format!("{image}@sha256:2bb501e6429e81f1bdfb7b1ed4a1f9b1ddc32d3a3e0e2f7a4a9f9b1b2c3d4e5f"),
+            "imageID": format!("{image}@sha256:{digest}"),
             "containerID": format!("containerd://CONTAINER-{number}")})
     };
     let conditions: Vec<Value> =
@@ -263,8 +327,9 @@ fn status() -> Value {
             "state": {"terminated": {"exitCode": 0, "reason": "Completed",
                 "startedAt": "2026-11-01T08:00:01Z",
                 "finishedAt": "2026-11-01T08:00:04Z", "containerID": "containerd://CONTAINER-0"}}}],
-        "containerStatuses": [container(1, "server", "registry.example.com/team/WORKLOAD:1.4.2"),
-            container(2, "proxy", "registry.example.com/mesh/proxy:1.21.0")],
+        "containerStatuses": [container(1, "server", "registry.example.com/team/WORKLOAD:VERSION", "DIGEST"),
+            container(2, "proxy", "registry.example.com/mesh/proxy:1.21.0",
+                "2bb501e6429e81f1bdfb7b1ed4a1f9b1ddc32d3a3e0e2f7a4a9f9b1b2c3d4e5f")],
         "qosClass": "Burstable",
     })
 }
@@ -289,5 +354,20 @@ mod tests {
         };
         assert_eq!(id(0, 0).len(), 64);
         assert!(id(0, 0) != id(0, 1) && id(0, 0) != id(1, 0));
+    }
+
+    #[test]
+    fn workloads_have_an_environment_of_their_own() {
+        let server = ApiServer::start().unwrap();
+        server.create_sample_workloads(3 * NAMESPACES, 2).unwrap();
+        let pods = server.list("v1", "Pod");
+        let in_first = |pod: &&Value| pod["metadata"]["namespace"] == "load-00";
+        let [one, two, three] = &*pods.iter().filter(in_first).collect::<Vec<_>>() else {
+            panic!("three pods of each namespace")
+        };
+        let server = |pod: &Value| pod["spec"]["containers"][0].clone();
+        assert_eq!(server(one)["env"], server(two)["env"]);
+        assert_ne!(server(one)["env"], server(three)["env"]);
+        assert_ne!(server(one)["image"], server(three)["image"]);
     }
 }
