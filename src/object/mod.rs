@@ -375,7 +375,7 @@ impl<K> Object<K> {
     /// The text as the server sent it, with `apiVersion` and `kind`, without managed fields.
     ///
     /// Borrowed if it is kept in one piece. Of objects that are like others, as the pods of one workload
-    /// are, only the differences are kept: their text is put together in about a microsecond.
+    /// are, only the differences are kept: their text is put together in half a microsecond.
     #[must_use]
     pub fn json(&self) -> Cow<'_, str> {
         self.core.text.whole()

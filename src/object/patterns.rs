@@ -1,8 +1,8 @@
 //! Objects of one source that are like each other: texts that others are kept as differences from.
 //!
-//! The pods of a workload differ in names, addresses and times, and in nothing else; and what is different between workloads of
-//! a namespace is their image, their environment and the like. So one pod of a namespace is kept whole, of the first one of each
-//! workload only what is different from that, and of the others what is different from the first.
+//! The pods of a workload differ in names, addresses and times, and in nothing else; workloads differ in their image, their
+//! environment and the like. So a few pods are kept whole, of the first one of each workload only what is different from one of
+//! those, and of the others what is different from the first.
 
 use std::{
     collections::HashMap,
@@ -21,7 +21,10 @@ const FEWEST: usize = 64;
 /// The patterns of one source.
 #[derive(Default)]
 pub(super) struct Patterns {
-    families: HashMap<u64, Family>,
+    /// More of them than a workload has, for workloads are of more kinds.
+    all: Family<8>,
+    /// By hash.
+    workloads: HashMap<u64, Family<2>>,
     /// With how many families to look for those that are gone.
     sweep_at: usize,
     random: RandomState,
@@ -33,12 +36,11 @@ pub(super) struct Patterns {
 }
 
 /// Objects that are expected to be like each other.
-#[derive(Default)]
-struct Family {
+struct Family<const KNOWN: usize> {
     /// The one that fitted last in front; behind it what did not fit, which is the next one in front if
     /// others turn out to be like it. So neither an odd object nor texts of two kinds by turns leave
     /// everybody else without a pattern.
-    known: [Known; 2],
+    known: [Known; KNOWN],
 }
 
 /// A text that others are kept as differences from.
@@ -78,16 +80,15 @@ impl Known {
     }
 }
 
-impl Family {
+impl<const KNOWN: usize> Default for Family<KNOWN> {
+    fn default() -> Self {
+        Self { known: std::array::from_fn(|_| Known::default()) }
+    }
+}
+
+impl<const KNOWN: usize> Family<KNOWN> {
     fn is_gone(&self) -> bool {
         self.known.iter().all(Known::is_gone)
-    }
-
-    /// Keeps a text, whole if it is not much like others.
-    fn keep(&mut self, object: u64, candidate: &Candidate<'_>, by: &mut Comparison) -> Text {
-        self.difference(object, candidate, by)
-            .or_else(|| self.difference_from_itself(object, candidate, by))
-            .unwrap_or_else(|| self.add(object, Text::alone(candidate.text)))
     }
 
     /// Keeps a text as what it differs in from others, if it is much like them.
@@ -132,8 +133,10 @@ impl Family {
     fn add(&mut self, object: u64, text: Text) -> Text {
         let (pattern, text) = text.into_pattern();
         let made = Known { pattern: Arc::downgrade(&pattern), maker: object, usual: None };
-        let [first, second] = &mut self.known;
-        *(if first.is_gone() { first } else { second }) = made;
+        // Instead of one that is gone, or else of the one that has fitted least lately.
+        let at = self.known.iter().position(Known::is_gone).unwrap_or(KNOWN - 1);
+        self.known[at] = made;
+        self.known[at.min(1)..=at].rotate_right(1);
         text
     }
 }
@@ -164,35 +167,37 @@ impl Patterns {
         }
         self.sweep();
         let object = self.random.hash_one((namespace, name));
-        let Self { families, comparison, .. } = self;
+        let Self { all, workloads, comparison, .. } = self;
         let workload = (!owners.is_empty()).then(|| self.random.hash_one((namespace, owners)));
-        if let Some(family) = workload.and_then(|workload| families.get_mut(&workload))
+        if let Some(family) = workload.and_then(|workload| workloads.get_mut(&workload))
             && let Some(kept) = family.difference(object, candidate, comparison)
         {
             return kept;
         }
-        let family = families.entry(self.random.hash_one(namespace)).or_default();
-        let kept = family.keep(object, candidate, comparison);
+        let kept = all
+            .difference(object, candidate, comparison)
+            .or_else(|| all.difference_from_itself(object, candidate, comparison))
+            .unwrap_or_else(|| all.add(object, Text::alone(text)));
         match workload {
-            // Workloads are like others of their namespace, but less so than their own objects are like each other.
-            Some(workload) => families.entry(workload).or_default().add(object, kept),
+            // Workloads are like each other, but less so than what is one workload's.
+            Some(workload) => workloads.entry(workload).or_default().add(object, kept),
             None => kept,
         }
     }
 
     /// Forgets families without a pattern, now and then.
     fn sweep(&mut self) {
-        if self.families.len() >= self.sweep_at.max(FEWEST) {
-            self.families.retain(|_, family| !family.is_gone());
-            self.sweep_at = 2 * self.families.len();
-            self.families.shrink_to(self.sweep_at);
+        if self.workloads.len() >= self.sweep_at.max(FEWEST) {
+            self.workloads.retain(|_, family| !family.is_gone());
+            self.sweep_at = 2 * self.workloads.len();
+            self.workloads.shrink_to(self.sweep_at);
         }
     }
 }
 
 impl fmt::Debug for Patterns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Patterns").field("families", &self.families.len()).finish_non_exhaustive()
+        f.debug_struct("Patterns").field("workloads", &self.workloads.len()).finish_non_exhaustive()
     }
 }
 
@@ -428,13 +433,14 @@ mod tests {
         for name in 0..10_000 {
             keep(&mut patterns, &text(name, "alike"), name, &name.to_string());
         }
-        assert!(patterns.families.len() <= 2 * FEWEST, "{}", patterns.families.len());
+        assert!(patterns.workloads.len() <= 2 * FEWEST, "{}", patterns.workloads.len());
     }
 
     impl Patterns {
         /// How many texts are kept for others, by whether they are kept whole.
         fn patterns(&self) -> [usize; 2] {
-            let known = self.families.values().flat_map(|family| &family.known);
+            let known = self.workloads.values().flat_map(|family| &family.known);
+            let known = known.chain(&self.all.known);
             let patterns: HashMap<_, _> = known
                 .filter_map(|known| known.pattern.upgrade())
                 .map(|pattern| (Arc::as_ptr(&pattern), pattern.is_difference()))
