@@ -168,6 +168,7 @@ impl Patterns {
         self.sweep();
         let object = self.random.hash_one((namespace, name));
         let Self { all, workloads, comparison, .. } = self;
+        comparison.begin(text.len());
         let workload = (!owners.is_empty()).then(|| self.random.hash_one((namespace, owners)));
         if let Some(family) = workload.and_then(|workload| workloads.get_mut(&workload))
             && let Some(kept) = family.difference(object, candidate, comparison)

@@ -16,10 +16,10 @@ const ALIKE: usize = 16;
 /// The same after values at one place.
 const ALIKE_AFTER_A_VALUE: usize = 8;
 
-/// How much is searched for what is alike again, before two texts count as not alike: so many times the
+/// How much is searched for what is alike again, before a text counts as like no other: so many times the
 /// length of the text, and no more than this. A search counts as these many bytes at least.
 const SEARCHED_TIMES: usize = 12;
-const SEARCHED_MOST: usize = 48 << 10;
+const SEARCHED_MOST: usize = 64 << 10;
 const SEARCHED_LEAST: usize = 256;
 
 /// A JSON text.
@@ -160,6 +160,8 @@ impl Text {
 /// Finds what texts differ in.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
+    /// How many bytes may still be searched for a text.
+    to_search: usize,
     steps: Vec<Step>,
     own: String,
     /// The pattern of several pieces that was compared with last, and in one piece.
@@ -168,6 +170,11 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
+    /// Begins with a text of that length, which is then compared with one pattern after the other.
+    pub(super) fn begin(&mut self, length: usize) {
+        self.to_search = SEARCHED_MOST.min(SEARCHED_TIMES * length);
+    }
+
     /// Compares a text with a pattern; gives what is to be kept of it then, or `None` if that is more than
     /// `most`. What is `whole` is in one piece each.
     pub(super) fn compare(
@@ -194,7 +201,7 @@ impl Comparison {
             text: text.as_bytes(),
             pattern: pattern_whole.as_bytes(),
             whole,
-            to_search: SEARCHED_MOST.min(SEARCHED_TIMES * text.len()),
+            to_search: &mut self.to_search,
         };
         let (mut at, mut from) = (0, 0);
         while at < text.len() {
@@ -205,6 +212,10 @@ impl Comparison {
             } else {
                 texts.alike_again(own, from + copied)?
             };
+            let kept = self.own.len() + next - own + size_of::<Step>() * (self.steps.len() + 1);
+            if next == at || kept > most {
+                return None;
+            }
             self.own.push_str(&text[own..next]);
             let length = |range: usize| u16::try_from(range).ok();
             self.steps.push(Step {
@@ -212,9 +223,6 @@ impl Comparison {
                 copied: length(copied)?,
                 own: length(next - own)?,
             });
-            if next == at || self.own.len() + size_of_val(&*self.steps) > most {
-                return None;
-            }
             (at, from) = (next, next_from);
         }
         let kept = Text {
@@ -233,8 +241,7 @@ struct Texts<'a> {
     pattern: &'a [u8],
     /// Parts of the text that must not be divided.
     whole: &'a [Range<usize>],
-    /// How many bytes may still be searched.
-    to_search: usize,
+    to_search: &'a mut usize,
 }
 
 impl Texts<'_> {
@@ -277,7 +284,7 @@ impl Texts<'_> {
             let rest = &self.pattern[from..];
             let found = memmem::find(rest, wanted);
             let searched = found.unwrap_or(rest.len()).max(SEARCHED_LEAST);
-            self.to_search = self.to_search.checked_sub(searched)?;
+            *self.to_search = self.to_search.checked_sub(searched)?;
             if let Some(found) = found {
                 return Some((quote, from + found));
             }
@@ -330,7 +337,9 @@ mod tests {
 
     /// The text as differences from the pattern.
     fn compared(text: &str, pattern: &Arc<Text>, whole: &[Range<usize>]) -> Option<Text> {
-        let kept = Comparison::default().compare(text, pattern, whole, text.len())?;
+        let mut comparison = Comparison::default();
+        comparison.begin(text.len());
+        let kept = comparison.compare(text, pattern, whole, text.len())?;
         assert_eq!((&*kept.whole(), kept.len()), (text, text.len()));
         Some(kept)
     }
