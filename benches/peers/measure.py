@@ -249,6 +249,9 @@ def relist():
         steady = it.memory("VmRSS")
         it.forget_peak()
         it.process.send_signal(signal.SIGSTOP)
+        # Its connection ends before the changes, or they might wait for it there; and what has them in its memory
+        # ends after them.
+        renew()
         touch()
         renew()
         it.process.send_signal(signal.SIGCONT)
@@ -286,6 +289,8 @@ def idle():
             it.line("synced")
             it.settle()
             sizes.append(it.memory("VmRSS"))
+            # A server that still has 60 new watches to see to would have our processors.
+            let_server_settle()
             it.process.stdin.close()
             stopped = float(it.line("stopped"))
             if informers == 60:
