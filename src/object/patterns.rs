@@ -2,7 +2,7 @@
 //!
 //! The pods of a workload differ in names, addresses and times, and in nothing else; workloads differ in their image, their
 //! environment and the like. So a few pods are kept whole, of the first one of each workload only what is different from one of
-//! those, and of the others what is different from the first.
+//! those, and of the others what is different from the first. What has no owner is a family with the others of its namespace.
 
 use std::{
     collections::HashMap,
@@ -21,10 +21,10 @@ const FEWEST: usize = 64;
 /// The patterns of one source.
 #[derive(Default)]
 pub(super) struct Patterns {
-    /// More of them than a workload has, for workloads are of more kinds.
+    /// More of them than a family has, for families are of more kinds.
     all: Family<8>,
-    /// By hash.
-    workloads: HashMap<u64, Family<2>>,
+    /// By hash of namespace and owners.
+    families: HashMap<u64, Family<2>>,
     /// With how many families to look for those that are gone.
     sweep_at: usize,
     random: RandomState,
@@ -95,38 +95,67 @@ impl<const KNOWN: usize> Family<KNOWN> {
     fn difference(
         &mut self,
         object: u64,
-        Candidate { text, whole, .. }: &Candidate<'_>,
+        candidate: &Candidate<'_>,
         by: &mut Comparison,
     ) -> Option<Text> {
-        for at in 0..self.known.len() {
-            let known = &mut self.known[at];
-            let pattern = known.pattern.upgrade().filter(|pattern| pattern.len() <= 2 * text.len());
-            let Some(pattern) = pattern else { continue };
-            let most = known.most(&pattern, at == 0, object, text.len());
-            if let Some(kept) = by.compare(text, &pattern, whole, most) {
-                if known.maker != object {
-                    known.usual = known.usual.or_else(|| kept.own_size().try_into().ok());
-                    self.known[..=at].rotate_right(1);
-                }
+        // Most texts differ in values alone.
+        by.allow_no_search();
+        let mut reached = [None; KNOWN];
+        for (at, reached) in reached.iter_mut().enumerate() {
+            match self.compare(at, object, candidate, by) {
+                Ok(kept) => return Some(kept),
+                Err(how_far) => *reached = how_far,
+            }
+        }
+        // In patterns of other kinds all of the search would be in vain, so they come last.
+        by.allow_search(candidate.text.len());
+        while let Some(at) = (0..KNOWN).rev().max_by_key(|&at| reached[at])
+            && reached[at].take().is_some()
+        {
+            if let Ok(kept) = self.compare(at, object, candidate, by) {
                 return Some(kept);
             }
         }
         None
     }
 
-    /// Keeps a text as what it differs in from what it was, if another pattern would take the place of one that
-    /// others are like.
+    /// Compares a text with one of the patterns, which comes to the front if others are like it.
+    fn compare(
+        &mut self,
+        at: usize,
+        object: u64,
+        Candidate { text, whole, .. }: &Candidate<'_>,
+        by: &mut Comparison,
+    ) -> Result<Text, Option<usize>> {
+        let known = &mut self.known[at];
+        let pattern = known.pattern.upgrade().filter(|pattern| pattern.len() <= 2 * text.len());
+        let pattern = pattern.ok_or(None)?;
+        let kept =
+            by.compare(text, &pattern, whole, known.most(&pattern, at == 0, object, text.len()))?;
+        if known.maker != object {
+            known.usual = known.usual.or_else(|| kept.own_size().try_into().ok());
+            self.known[..=at].rotate_right(1);
+        }
+        Ok(kept)
+    }
+
+    /// Keeps a text as what it differs in from what it was, if that is a pattern of which this holds.
     fn difference_from_itself(
         &self,
         object: u64,
         Candidate { text, whole, .. }: &Candidate<'_>,
         by: &mut Comparison,
+        holds: impl FnOnce(&Arc<Text>) -> bool,
     ) -> Option<Text> {
-        if self.known.iter().any(|known| known.pattern.strong_count() < 2) {
-            return None;
-        }
         let known = self.known.iter().find(|known| known.maker == object)?;
-        by.compare(text, &known.pattern.upgrade()?, whole, text.len() / 2)
+        let pattern = known.pattern.upgrade().filter(holds)?;
+        by.allow_search(text.len());
+        by.compare(text, &pattern, whole, text.len() / 2).ok()
+    }
+
+    /// Whether there is somebody for whom each of the patterns is kept.
+    fn are_all_in_use(&self) -> bool {
+        self.known.iter().all(|known| known.pattern.strong_count() > 1)
     }
 
     /// Makes a text a pattern for others.
@@ -167,38 +196,39 @@ impl Patterns {
         }
         self.sweep();
         let object = self.random.hash_one((namespace, name));
-        let Self { all, workloads, comparison, .. } = self;
-        comparison.begin(text.len());
-        let workload = (!owners.is_empty()).then(|| self.random.hash_one((namespace, owners)));
-        if let Some(family) = workload.and_then(|workload| workloads.get_mut(&workload))
-            && let Some(kept) = family.difference(object, candidate, comparison)
-        {
+        let Self { all, families, comparison, .. } = self;
+        let family = families.entry(self.random.hash_one((namespace, owners))).or_default();
+        if let Some(kept) = family.difference(object, candidate, comparison) {
             return kept;
         }
-        let kept = all
-            .difference(object, candidate, comparison)
-            .or_else(|| all.difference_from_itself(object, candidate, comparison))
-            .unwrap_or_else(|| all.add(object, Text::alone(text)));
-        match workload {
-            // Workloads are like each other, but less so than what is one workload's.
-            Some(workload) => workloads.entry(workload).or_default().add(object, kept),
-            None => kept,
+        let kept = all.difference(object, candidate, comparison).or_else(|| {
+            // Another pattern would take the place of one that others are like.
+            let crowded = all.are_all_in_use();
+            all.difference_from_itself(object, candidate, comparison, |_| crowded)
+        });
+        if let Some(kept) = kept {
+            return family.add(object, kept);
         }
+        // It is like nobody any more, and nobody is like what it was: what that is kept as differences from will do.
+        let is_alone = |was: &Arc<Text>| was.is_difference() && Arc::strong_count(was) <= 2;
+        family
+            .difference_from_itself(object, candidate, comparison, is_alone)
+            .unwrap_or_else(|| family.add(object, all.add(object, Text::alone(text))))
     }
 
     /// Forgets families without a pattern, now and then.
     fn sweep(&mut self) {
-        if self.workloads.len() >= self.sweep_at.max(FEWEST) {
-            self.workloads.retain(|_, family| !family.is_gone());
-            self.sweep_at = 2 * self.workloads.len();
-            self.workloads.shrink_to(self.sweep_at);
+        if self.families.len() >= self.sweep_at.max(FEWEST) {
+            self.families.retain(|_, family| !family.is_gone());
+            self.sweep_at = 2 * self.families.len();
+            self.families.shrink_to(self.sweep_at);
         }
     }
 }
 
 impl fmt::Debug for Patterns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Patterns").field("workloads", &self.workloads.len()).finish_non_exhaustive()
+        f.debug_struct("Patterns").field("families", &self.families.len()).finish_non_exhaustive()
     }
 }
 
@@ -212,9 +242,18 @@ mod tests {
     }
 
     fn keep(patterns: &mut Patterns, text: &str, name: usize, owners: &str) -> Text {
+        keep_in(patterns, "n", text, name, owners)
+    }
+
+    fn keep_in(
+        patterns: &mut Patterns,
+        namespace: &str,
+        text: &str,
+        name: usize,
+        owners: &str,
+    ) -> Text {
         let name = name.to_string();
-        let kept =
-            patterns.keep(&Candidate { text, whole: &[], namespace: "n", name: &name, owners });
+        let kept = patterns.keep(&Candidate { text, whole: &[], namespace, name: &name, owners });
         assert_eq!(kept.whole(), text);
         kept
     }
@@ -224,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_namespace_is_the_pattern_of_its_own_family_too() {
+    fn the_first_of_all_is_the_pattern_of_its_own_family_too() {
         let mut patterns = Patterns::default();
         let kept: Vec<_> =
             (0..5).map(|name| keep(&mut patterns, &text(name, "alike"), name, "web")).collect();
@@ -244,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn small_workloads_need_no_pattern_but_those_of_their_namespace() {
+    fn small_workloads_need_no_pattern_but_those_of_others() {
         let mut patterns = Patterns::default();
         let mut of_two = |name: usize| {
             let workload = 10 + name / 2;
@@ -275,13 +314,73 @@ mod tests {
     #[test]
     fn one_alone_that_changes_is_kept_as_differences_from_others_and_not_from_what_it_was() {
         let mut patterns = Patterns::default();
-        let _others = [10, 11].map(|name| {
-            keep(&mut patterns, &stamped(name, "alike", name), name, &name.to_string())
+        let of_one = |stamp| of_workload(1, 77).replacen("77", &format!("7{stamp}"), 1);
+        let _others = [10, 11]
+            .map(|name| keep(&mut patterns, &of_workload(name, name), name, &name.to_string()));
+        let first = Arc::downgrade(&keep(&mut patterns, &of_one(0), 1, "web").into_pattern().0);
+        for stamp in 1..9 {
+            let kept = keep(&mut patterns, &of_one(stamp), 1, "web");
+            assert!(kept.own_size() < 300 && patterns.patterns() == [2, 1], "{stamp}");
+            assert_eq!(first.strong_count(), 0, "{stamp}");
+        }
+    }
+
+    #[test]
+    fn workloads_are_like_those_of_other_namespaces() {
+        let mut patterns = Patterns::default();
+        let kept: Vec<_> = (10..30)
+            .map(|n| keep_in(&mut patterns, &n.to_string(), &of_workload(n, n), n, "web"))
+            .collect();
+        assert_eq!(kept_whole(&kept), [0, 1]);
+    }
+
+    /// With a member more, unless that is `NONE`: what comes after it has to be searched for.
+    fn of_kind(kind: usize, name: usize, more: usize) -> String {
+        let members = (0..60).map(|n| {
+            let more =
+                if n == more { format!(r#""more-{name}":"{name}","#) } else { String::new() };
+            format!(r#"{more}"{kind}-{n}":"{}""#, (100 + kind * 60 + n).pow(3))
         });
-        let mut last;
-        for stamp in 12..20 {
-            last = keep(&mut patterns, &stamped(1, "alike", stamp), 1, "web");
-            assert!(last.own_size() < 300 && patterns.patterns()[1] <= 2, "{stamp}");
+        let members: Vec<_> = members.collect();
+        format!(r#"{{"name":"{name}",{}}}"#, members.join(","))
+    }
+
+    const NONE: usize = usize::MAX;
+
+    #[test]
+    fn what_has_more_in_it_than_its_pattern_is_not_searched_for_in_those_of_other_kinds() {
+        for owners in ["", "web"] {
+            let mut patterns = Patterns::default();
+            let kept: Vec<_> = (0..120)
+                .map(|name| {
+                    let more = if name % 3 == 0 { NONE } else { name * 7 % 60 };
+                    let kind = name % 4;
+                    keep(&mut patterns, &of_kind(kind, name, more), name, owners)
+                })
+                .collect();
+            assert!(kept_whole(&kept).len() <= 8, "{:?}", kept_whole(&kept));
+            assert!(mean(&kept) < 200, "{}", mean(&kept));
+        }
+    }
+
+    /// What comes of a list is in order, and changes come in any.
+    #[test]
+    fn however_many_namespaces_there_are_what_is_like_others_of_its_own_stays_so() {
+        for owned in [false, true] {
+            let mut patterns = Patterns::default();
+            let mut keep = |n: usize, stamp: usize| {
+                let text = of_kind(n / 10, n, NONE).replace("name", &format!("name-{stamp}"));
+                let owner = if owned { n.to_string() } else { String::new() };
+                keep_in(&mut patterns, &(n / 10).to_string(), &text, n, &owner)
+            };
+            let mut kept: Vec<_> = (0..300).map(|n| keep(n, 0)).collect();
+            let at_first = mean(&kept);
+            for (stamp, step) in [(1, 7), (2, 11), (3, 13)] {
+                for n in (0..300).map(|n| n * step % 300) {
+                    kept[n] = keep(n, stamp);
+                }
+                assert!(mean(&kept) < at_first + 40, "{owned}: {} after {at_first}", mean(&kept));
+            }
         }
     }
 
@@ -434,13 +533,13 @@ mod tests {
         for name in 0..10_000 {
             keep(&mut patterns, &text(name, "alike"), name, &name.to_string());
         }
-        assert!(patterns.workloads.len() <= 2 * FEWEST, "{}", patterns.workloads.len());
+        assert!(patterns.families.len() <= 2 * FEWEST, "{}", patterns.families.len());
     }
 
     impl Patterns {
         /// How many texts are kept for others, by whether they are kept whole.
         fn patterns(&self) -> [usize; 2] {
-            let known = self.workloads.values().flat_map(|family| &family.known);
+            let known = self.families.values().flat_map(|family| &family.known);
             let known = known.chain(&self.all.known);
             let patterns: HashMap<_, _> = known
                 .filter_map(|known| known.pattern.upgrade())

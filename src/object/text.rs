@@ -16,8 +16,8 @@ const ALIKE: usize = 16;
 /// The same after values at one place.
 const ALIKE_AFTER_A_VALUE: usize = 8;
 
-/// How much is searched for what is alike again, before a text counts as like no other: so many times the
-/// length of the text, and no more than this. A search counts as these many bytes at least.
+/// How much is searched for what is alike again, before a text counts as unlike: so many times the length of the text,
+/// and no more than this. A search counts as these many bytes at least.
 const SEARCHED_TIMES: usize = 12;
 const SEARCHED_MOST: usize = 64 << 10;
 const SEARCHED_LEAST: usize = 256;
@@ -160,7 +160,7 @@ impl Text {
 /// Finds what texts differ in.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
-    /// How many bytes may still be searched for a text.
+    /// How many bytes may still be searched.
     to_search: usize,
     steps: Vec<Step>,
     own: String,
@@ -170,20 +170,28 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// Begins with a text of that length, which is then compared with one pattern after the other.
-    pub(super) fn begin(&mut self, length: usize) {
+    /// Lets so much be searched as is worth it for a text of that length, in all patterns that it is compared with then.
+    pub(super) fn allow_search(&mut self, length: usize) {
         self.to_search = SEARCHED_MOST.min(SEARCHED_TIMES * length);
     }
 
-    /// Compares a text with a pattern; gives what is to be kept of it then, or `None` if that is more than
-    /// `most`. What is `whole` is in one piece each.
+    /// Lets texts be alike only if they differ in values and nothing else, which takes no search.
+    pub(super) fn allow_no_search(&mut self) {
+        self.to_search = 0;
+    }
+
+    /// Compares a text with a pattern; gives what is to be kept of it then. What is `whole` is in one piece each.
+    ///
+    /// # Errors
+    ///
+    /// If that is more than `most`; with how far it has come, if it would have to search to come further.
     pub(super) fn compare(
         &mut self,
         text: &str,
         pattern: &Arc<Text>,
         whole: &[Range<usize>],
         most: usize,
-    ) -> Option<Text> {
+    ) -> Result<Text, Option<usize>> {
         self.steps.clear();
         self.own.clear();
         let pattern_whole = if self.pattern.as_ptr() == Arc::as_ptr(pattern) {
@@ -210,14 +218,14 @@ impl Comparison {
             let (next, next_from) = if own == text.len() {
                 (own, from)
             } else {
-                texts.alike_again(own, from + copied)?
+                texts.alike_again(own, from + copied).ok_or(Some(own))?
             };
             let kept = self.own.len() + next - own + size_of::<Step>() * (self.steps.len() + 1);
             if next == at || kept > most {
-                return None;
+                return Err(None);
             }
             self.own.push_str(&text[own..next]);
-            let length = |range: usize| u16::try_from(range).ok();
+            let length = |range: usize| u16::try_from(range).map_err(|_| None);
             self.steps.push(Step {
                 from: length(from)?,
                 copied: length(copied)?,
@@ -231,7 +239,7 @@ impl Comparison {
             own: self.own.as_str().into(),
         };
         // What is in one piece of the pattern may be in several of the pattern's.
-        whole.iter().all(|part| kept.find(part.clone()).is_some()).then_some(kept)
+        whole.iter().all(|part| kept.find(part.clone()).is_some()).then_some(kept).ok_or(None)
     }
 }
 
@@ -259,7 +267,7 @@ impl Texts<'_> {
     }
 
     /// Where the texts are alike again, after a place where they are not: at a quote, so that characters
-    /// are whole. The end of the text if they never are.
+    /// are whole. The end of the text if they never are; `None` if no more may be searched.
     fn alike_again(&mut self, at: usize, from: usize) -> Option<(usize, usize)> {
         let end = Some((self.text.len(), from));
         let next_quote = |text: &[u8], at: usize| memchr(b'"', &text[at..]).map(|found| at + found);
@@ -281,10 +289,14 @@ impl Texts<'_> {
             {
                 return Some((quote, there));
             }
+            if *self.to_search == 0 {
+                return None;
+            }
             let rest = &self.pattern[from..];
+            let rest = &rest[..rest.len().min(*self.to_search)];
             let found = memmem::find(rest, wanted);
             let searched = found.unwrap_or(rest.len()).max(SEARCHED_LEAST);
-            *self.to_search = self.to_search.checked_sub(searched)?;
+            *self.to_search = self.to_search.saturating_sub(searched);
             if let Some(found) = found {
                 return Some((quote, from + found));
             }
@@ -338,8 +350,8 @@ mod tests {
     /// The text as differences from the pattern.
     fn compared(text: &str, pattern: &Arc<Text>, whole: &[Range<usize>]) -> Option<Text> {
         let mut comparison = Comparison::default();
-        comparison.begin(text.len());
-        let kept = comparison.compare(text, pattern, whole, text.len())?;
+        comparison.allow_search(text.len());
+        let kept = comparison.compare(text, pattern, whole, text.len()).ok()?;
         assert_eq!((&*kept.whole(), kept.len()), (text, text.len()));
         Some(kept)
     }
