@@ -62,6 +62,7 @@ pub(crate) fn object_store<K: 'static>(more: Indexers<Object<K>>) -> ThreadSafeS
     let options = Options {
         resource_version: Some(Object::resource_version),
         fingerprint: Some(|object| Fingerprint::of_labels(object.labels())),
+        touch: Some(Object::touch),
     };
     ThreadSafeStore::with_options(indexers, options)
 }

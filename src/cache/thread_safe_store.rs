@@ -16,6 +16,9 @@ use crate::{error::Error, object::ObjectKey, sync::RwLock};
 /// How many objects a new index takes in while the lock is held; one in models, which have few.
 const BACKFILL: usize = if cfg!(shuttle) { 1 } else { 256 };
 
+/// About as many reads as a processor has under way at a time.
+const READ_AT_ONCE: usize = 12;
+
 /// Objects by key, with any number of indices, for any number of threads.
 ///
 /// Store and indices change in one step: readers see all of a change or nothing of it. Reads give
@@ -45,6 +48,8 @@ pub(super) struct Options<T> {
     pub(super) resource_version: Option<fn(&T) -> &str>,
     /// A set of bits that says which labels an object may have: see [`super::fingerprint`].
     pub(super) fingerprint: Option<fn(&T) -> Fingerprint>,
+    /// Reads what will be written to when the object is cloned.
+    pub(super) touch: Option<fn(&T)>,
 }
 
 /// An object whose index values are known, to be stored.
@@ -65,7 +70,7 @@ impl<T: Clone> ThreadSafeStore<T> {
     /// An empty store with these indices.
     #[must_use]
     pub fn new(indexers: Indexers<T>) -> Self {
-        let options = Options { resource_version: None, fingerprint: None };
+        let options = Options { resource_version: None, fingerprint: None, touch: None };
         Self::with_options(indexers, options)
     }
 
@@ -212,7 +217,7 @@ impl<T: Clone> ThreadSafeStore<T> {
         let are_all = fingerprint == Fingerprint::NOTHING;
         let mut objects = Vec::with_capacity(if are_all { state.len() } else { 0 });
         let slots = (0..state.end()).filter(|&slot| self.may_have(&state, slot, fingerprint));
-        objects.extend(slots.filter_map(|slot| state.object(slot)).cloned());
+        self.clone_into(&mut objects, slots.filter_map(|slot| state.object(slot)));
         objects
     }
 
@@ -228,7 +233,7 @@ impl<T: Clone> ThreadSafeStore<T> {
         let are_all = fingerprint == Fingerprint::NOTHING;
         let mut objects = Vec::with_capacity(if are_all { slots.len() } else { 0 });
         let slots = slots.iter().copied().filter(|&slot| self.may_have(&state, slot, fingerprint));
-        objects.extend(slots.filter_map(|slot| state.object(slot)).cloned());
+        self.clone_into(&mut objects, slots.filter_map(|slot| state.object(slot)));
         Ok(objects)
     }
 
@@ -371,6 +376,27 @@ impl<T: Clone> ThreadSafeStore<T> {
                 return;
             }
             from = end;
+        }
+    }
+
+    /// Clones objects, each of which is somewhere else in memory. A processor that counts references comes to one
+    /// after the other and waits for each, but many at a time can be read.
+    fn clone_into<'a>(&self, clones: &mut Vec<T>, mut objects: impl Iterator<Item = &'a T>)
+    where
+        T: 'a,
+    {
+        let Some(touch) = self.options.touch else { return clones.extend(objects.cloned()) };
+        let mut next = [None; READ_AT_ONCE];
+        loop {
+            let mut count = 0;
+            for (place, object) in next.iter_mut().zip(&mut objects) {
+                touch(object);
+                (*place, count) = (Some(object), count + 1);
+            }
+            clones.extend(next[..count].iter().copied().flatten().cloned());
+            if count < READ_AT_ONCE {
+                return;
+            }
         }
     }
 

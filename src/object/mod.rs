@@ -15,7 +15,7 @@ mod texts;
 
 #[cfg(feature = "capi")]
 use std::sync::OnceLock;
-use std::{borrow::Cow, fmt, marker::PhantomData, sync::Arc};
+use std::{borrow::Cow, fmt, hint::black_box, marker::PhantomData, sync::Arc};
 
 use serde::{Serialize, Serializer};
 
@@ -276,6 +276,11 @@ impl<K> Object<K> {
     #[must_use]
     pub fn into_cast<J>(self) -> Object<J> {
         Object { core: self.core, kind: PhantomData }
+    }
+
+    /// Reads what cloning the handle writes to.
+    pub(crate) fn touch(&self) {
+        black_box(Arc::strong_count(&self.core));
     }
 
     /// Whether two handles are of one and the same object.
