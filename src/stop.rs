@@ -60,6 +60,11 @@ struct State {
 
 type Interrupts = Vec<(u64, Arc<dyn Interrupt>)>;
 
+/// What a stop has interrupted.
+pub(crate) struct Interrupted(
+    #[expect(dead_code, reason = "it is there to be dropped")] Interrupts,
+);
+
 /// Something that a stop must wake. Called with the token's lock held: it must not block, and must not
 /// use the token.
 pub(crate) trait Interrupt: Send + Sync {
@@ -112,6 +117,13 @@ impl StopToken {
         drop(self.0.stop());
     }
 
+    /// The same, and gives what has been interrupted: connections, which are closed once that is dropped too. A server
+    /// has work with each that is closed, and those who are waited for need the processors more.
+    #[must_use]
+    pub(crate) fn stop_and_keep(&self) -> Interrupted {
+        Interrupted(self.0.stop())
+    }
+
     /// Whether [`stop`](Self::stop) was called on this token or one it is a child of.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
@@ -158,6 +170,11 @@ impl StopToken {
         state.interrupts.push((id, interrupt));
         Ok(OnStop { token: self.0.clone(), id })
     }
+
+    #[cfg(test)]
+    pub(crate) fn has_something_to_interrupt(&self) -> bool {
+        !self.0.state.lock().interrupts.is_empty()
+    }
 }
 
 impl Default for StopToken {
@@ -177,6 +194,10 @@ impl Inner {
     /// reference to another token may be in it.
     #[must_use]
     fn stop(&self) -> Interrupts {
+        if self.stopped.load(Ordering::Acquire) {
+            // Whoever did it may have the lock for as long as it takes to interrupt everything.
+            return Interrupts::new();
+        }
         let mut state = self.state.lock();
         self.stopped.store(true, Ordering::Release);
         self.stop_requested.notify_all();

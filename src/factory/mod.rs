@@ -497,7 +497,8 @@ impl Shared {
     fn shutdown(&self, limit: Duration) -> Result<()> {
         let deadline = Instant::now().checked_add(limit);
         let informers = self.registry.lock().close();
-        self.stop.stop();
+        // Until all have ended.
+        let _interrupted = self.stop.stop_and_keep();
         // All are told before any is waited for.
         for informer in &informers {
             informer.begin_stop();

@@ -3,7 +3,10 @@
 use std::{
     io::{self, Read, Write},
     net::{Shutdown, SocketAddr, TcpStream},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -26,17 +29,25 @@ pub(super) struct Socket {
     write_timeout: Option<Duration>,
 }
 
-/// The standard library's type, because it writes without raising `SIGPIPE`, which would end a program
-/// in another language that uses this library.
 #[derive(Debug)]
-struct Shared(TcpStream);
+struct Shared {
+    /// The standard library's type, because it writes without raising `SIGPIPE`, which would end a program
+    /// in another language that uses this library.
+    stream: TcpStream,
+    /// What can be interrupted now is a read.
+    is_read: AtomicBool,
+}
 
 impl Interrupt for Shared {
     /// Ends a read, a write or a connect that another thread is blocked in. It stays ended: a thread
     /// that is about to block will not.
     fn interrupt(&self) {
+        // Linux ends a read without telling the server, who would have work with that: it learns of it when the
+        // socket is closed.
+        let is_read = cfg!(target_os = "linux") && self.is_read.load(Ordering::Relaxed);
+        let how = if is_read { Shutdown::Read } else { Shutdown::Both };
         // Fails only if the socket is not connected any more, and then nobody waits for it.
-        let _ = self.0.shutdown(Shutdown::Both);
+        let _ = self.stream.shutdown(how);
     }
 }
 
@@ -83,9 +94,9 @@ impl Socket {
         let socket = socket2::Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_tcp_nodelay(true)?;
         detect_dead_peer(&socket, dead_peer)?;
-        let shared = Arc::new(Shared(socket.into()));
+        let shared = Arc::new(Shared { stream: socket.into(), is_read: AtomicBool::new(false) });
         let interruptible = bounds.stop.on_stop(shared.clone()).map_err(io::Error::other)?;
-        SockRef::from(&shared.0).connect_timeout(&SockAddr::from(address), limit)?;
+        SockRef::from(&shared.stream).connect_timeout(&SockAddr::from(address), limit)?;
         drop(interruptible);
         Ok(Self { shared, read_timeout: None, write_timeout: None })
     }
@@ -100,16 +111,19 @@ impl Socket {
         }
         let timeout = in_steps(timeout);
         if timeout != self.read_timeout {
-            self.shared.0.set_read_timeout(timeout)?;
+            self.shared.stream.set_read_timeout(timeout)?;
             self.read_timeout = timeout;
         }
-        self.interruptible(bounds, |mut socket| retry_on_signal(|| socket.read(buf)))
+        self.shared.is_read.store(true, Ordering::Relaxed);
+        let read = self.interruptible(bounds, |mut socket| retry_on_signal(|| socket.read(buf)));
+        self.shared.is_read.store(false, Ordering::Relaxed);
+        read
     }
 
     pub(super) fn write(&mut self, buf: &[u8], bounds: &Bounds) -> io::Result<usize> {
         let timeout = in_steps(bounds.timeout(Instant::now())?);
         if timeout != self.write_timeout {
-            self.shared.0.set_write_timeout(timeout)?;
+            self.shared.stream.set_write_timeout(timeout)?;
             self.write_timeout = timeout;
         }
         self.interruptible(bounds, |mut socket| retry_on_signal(|| socket.write(buf)))
@@ -121,7 +135,7 @@ impl Socket {
         operation: impl FnOnce(&TcpStream) -> io::Result<T>,
     ) -> io::Result<T> {
         let interruptible = bounds.stop.on_stop(self.shared.clone()).map_err(io::Error::other)?;
-        let result = operation(&self.shared.0);
+        let result = operation(&self.shared.stream);
         drop(interruptible);
         // What a socket says after a shutdown differs by operation and platform: the token knows.
         bounds.stop.check().map_err(io::Error::other)?;
@@ -136,17 +150,17 @@ impl Socket {
         &self,
         operation: impl FnOnce(&mut dyn Read) -> io::Result<T>,
     ) -> io::Result<T> {
-        self.shared.0.set_nonblocking(true)?;
-        let result = operation(&mut &self.shared.0);
-        self.shared.0.set_nonblocking(false)?;
+        self.shared.stream.set_nonblocking(true)?;
+        let result = operation(&mut &self.shared.stream);
+        self.shared.stream.set_nonblocking(false)?;
         result
     }
 
     /// Whether the connection is open and nothing waits to be read, as between two requests.
     pub(super) fn is_quiet(&self) -> bool {
-        let peeked = self.shared.0.set_nonblocking(true).and_then(|()| {
-            let peeked = self.shared.0.peek(&mut [0]);
-            self.shared.0.set_nonblocking(false)?;
+        let peeked = self.shared.stream.set_nonblocking(true).and_then(|()| {
+            let peeked = self.shared.stream.peek(&mut [0]);
+            self.shared.stream.set_nonblocking(false)?;
             peeked
         });
         matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
@@ -206,7 +220,7 @@ mod tests {
         for (limit, idle, interval) in [(30, 15, 3), (8, 4, 1), (1, 1, 1)] {
             let limit = Duration::from_secs(limit);
             let socket = Socket::connect(&[address], limit, &bounds).unwrap();
-            let options = SockRef::from(&socket.shared.0);
+            let options = SockRef::from(&socket.shared.stream);
             assert!(options.tcp_nodelay().unwrap() && options.keepalive().unwrap());
             let (time, every) = (options.tcp_keepalive_time(), options.tcp_keepalive_interval());
             assert_eq!(time.unwrap().as_secs(), idle, "{limit:?}");
@@ -215,6 +229,30 @@ mod tests {
             #[cfg(any(target_os = "linux", target_os = "android"))]
             assert_eq!(options.tcp_user_timeout().unwrap(), Some(limit));
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_server_has_no_work_with_a_read_that_is_interrupted_before_all_that_was_is_dropped() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let bounds = Bounds { stop: StopToken::new(), deadline: None, silence: None };
+        let mut socket = Socket::connect(&[address], Duration::from_secs(30), &bounds).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        let stop = bounds.stop.clone();
+        let reading =
+            crate::thread::spawn("read", move || socket.read(&mut [0], &bounds).is_err()).unwrap();
+        while !stop.has_something_to_interrupt() {
+            std::thread::yield_now();
+        }
+        let interrupted = stop.stop_and_keep();
+        assert!(reading.join().unwrap());
+        server.set_nonblocking(true).unwrap();
+        let heard = |server: &mut TcpStream| server.read(&mut [0]).map_err(|error| error.kind());
+        assert_eq!(heard(&mut server), Err(io::ErrorKind::WouldBlock));
+        drop(interrupted);
+        server.set_nonblocking(false).unwrap();
+        assert_eq!(heard(&mut server), Ok(0));
     }
 
     #[test]
