@@ -1,6 +1,6 @@
 //! From the text that arrived to the text that is kept.
 
-use std::{borrow::Cow, mem, ops::Range, str};
+use std::{borrow::Cow, cell::OnceCell, mem, ops::Range, str};
 
 use smallvec::SmallVec;
 
@@ -75,7 +75,14 @@ fn keep(origin: &Origin, json: Value<'_>) -> Result<Kept, Unusable> {
             let ranges = meta.spans().map(|span| place(span.range()).unwrap_or_default());
             let skips = Skips::new(large_parts(json).filter_map(place));
             let [name, namespace, .., owners] = ranges.clone().map(|range| &text[range]);
-            let kept = patterns.keep(&Candidate { text, whole: &ranges, namespace, name, owners });
+            let kept = patterns.keep(&Candidate {
+                text,
+                whole: &ranges,
+                namespace,
+                name,
+                owners,
+                sketch: OnceCell::new(),
+            });
             for (span, range) in meta.spans().into_iter().zip(ranges) {
                 *span = kept.find(range).unwrap_or_default();
             }

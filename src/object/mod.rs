@@ -8,6 +8,7 @@ mod namespace;
 mod patterns;
 mod resource;
 mod shape;
+mod sketch;
 mod slot;
 mod text;
 #[cfg(feature = "capi")]

@@ -157,6 +157,15 @@ impl Text {
     }
 }
 
+/// Why a text is not kept as what it differs in from another.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Unlike {
+    /// It would be too much.
+    TooMuch,
+    /// What they have in common after a difference would have to be searched for.
+    NotSearched,
+}
+
 /// Finds what texts differ in.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
@@ -184,14 +193,14 @@ impl Comparison {
     ///
     /// # Errors
     ///
-    /// If that is more than `most`; with how far it has come, if it would have to search to come further.
+    /// If that is more than `most`, or if it would have to search for longer than it may.
     pub(super) fn compare(
         &mut self,
         text: &str,
         pattern: &Arc<Text>,
         whole: &[Range<usize>],
         most: usize,
-    ) -> Result<Text, Option<usize>> {
+    ) -> Result<Text, Unlike> {
         self.steps.clear();
         self.own.clear();
         let pattern_whole = if self.pattern.as_ptr() == Arc::as_ptr(pattern) {
@@ -218,14 +227,14 @@ impl Comparison {
             let (next, next_from) = if own == text.len() {
                 (own, from)
             } else {
-                texts.alike_again(own, from + copied).ok_or(Some(own))?
+                texts.alike_again(own, from + copied).ok_or(Unlike::NotSearched)?
             };
             let kept = self.own.len() + next - own + size_of::<Step>() * (self.steps.len() + 1);
             if next == at || kept > most {
-                return Err(None);
+                return Err(Unlike::TooMuch);
             }
             self.own.push_str(&text[own..next]);
-            let length = |range: usize| u16::try_from(range).map_err(|_| None);
+            let length = |range: usize| u16::try_from(range).map_err(|_| Unlike::TooMuch);
             self.steps.push(Step {
                 from: length(from)?,
                 copied: length(copied)?,
@@ -239,7 +248,8 @@ impl Comparison {
             own: self.own.as_str().into(),
         };
         // What is in one piece of the pattern may be in several of the pattern's.
-        whole.iter().all(|part| kept.find(part.clone()).is_some()).then_some(kept).ok_or(None)
+        let is_found = whole.iter().all(|part| kept.find(part.clone()).is_some());
+        is_found.then_some(kept).ok_or(Unlike::TooMuch)
     }
 }
 

@@ -43,6 +43,19 @@ const VARIABLES: [&str; 23] = [
 /// How many of them: of one workload more than of another.
 const VARIABLES_OF_ONE: [usize; 5] = [5, 2, 7, 3, 8];
 
+/// What pods are made from: those of one team are not those of another.
+#[derive(Clone, Copy)]
+enum Chart {
+    /// In a mesh, with an init container.
+    Mesh,
+    /// With its logs shipped, probed by commands.
+    Logs,
+    /// With a way to its database, spread over zones.
+    Database,
+}
+
+const CHARTS: [Chart; 3] = [Chart::Mesh, Chart::Logs, Chart::Database];
+
 /// How many pods of a namespace belong to one workload, if nothing else is said.
 const REPLICAS: usize = 40;
 
@@ -50,8 +63,9 @@ impl ApiServer {
     /// Creates `count` pods of about 11 KB each as a real server returns them, `managedFields`
     /// included: `pod-0000000` and so on, spread over the namespaces `load-00` to `load-19`, a hundred
     /// nodes, and workloads of up to forty replicas. What pods of one workload have in common in a
-    /// cluster they have in common here, and no more than that; and so it is with workloads, each of which
-    /// has an image, an environment, ports and resources of its own.
+    /// cluster they have in common here, and no more than that: some have been restarted, some are not ready. And so it is
+    /// with workloads, which are made from one of three charts and have an image, an environment, ports and resources of
+    /// their own.
     ///
     /// # Errors
     /// If they cannot be created, because they are there already.
@@ -78,7 +92,9 @@ impl ApiServer {
                 let object = json!({"metadata": {"name": format!("load-{namespace:02}")}});
                 state.create(&namespaces, None, object, &context).map_err(refused)?;
             }
-            let templates = VARIABLES_OF_ONE.map(|of| template(&pods, of, &context).to_string());
+            let templates: Vec<_> = (0..VARIABLES_OF_ONE.len() * CHARTS.len())
+                .map(|workload| template(&pods, workload, &context).to_string())
+                .collect();
             for index in 0..count {
                 let namespace = format!("load-{:02}", index % NAMESPACES);
                 let pod = pod(&templates, index, &namespace, index / NAMESPACES / replicas.max(1))?;
@@ -96,7 +112,7 @@ fn pod(templates: &[String], index: usize, namespace: &str, workload: usize) -> 
         |of: usize| format!("2026-11-01T{:02}:{:02}:{:02}Z", of / 3600 % 24, of / 60 % 60, of % 60);
     // What is different between workloads, and not within one.
     let number = workload * NAMESPACES + index % NAMESPACES;
-    let variables = VARIABLES_OF_ONE[workload % templates.len()];
+    let variables = variables(workload);
     let mut text = templates[workload % templates.len()].clone();
     let (port, cpu, memory) = (8000 + number % 90, 50 + number % 9 * 50, 64 + number % 13 * 64);
     for (what, by) in [
@@ -136,7 +152,39 @@ fn pod(templates: &[String], index: usize, namespace: &str, workload: usize) -> 
     ] {
         text = text.replace(what, &by);
     }
-    serde_json::from_str(&text).map_err(io::Error::other)
+    let mut pod = serde_json::from_str(&text).map_err(io::Error::other)?;
+    if index % 10 == 3 {
+        restart(&mut pod, 1 + index % 4, &digits(4, [index, 9]), &second(index + 3));
+    }
+    if index % 40 == 7 {
+        make_unready(&mut pod);
+    }
+    Ok(pod)
+}
+
+/// How many variables of its own the pods of a workload have.
+fn variables(workload: usize) -> usize {
+    VARIABLES_OF_ONE[workload % VARIABLES_OF_ONE.len()]
+}
+
+/// Its server has been killed before, for want of memory.
+fn restart(pod: &mut Value, count: usize, id: &str, at: &str) {
+    let server = &mut pod["status"]["containerStatuses"][0];
+    server["restartCount"] = count.into();
+    server["lastState"] = json!({"terminated": {"exitCode": 137, "reason": "OOMKilled",
+        "startedAt": at, "finishedAt": at, "containerID": format!("containerd://{id}")}});
+}
+
+/// Its server does not answer.
+fn make_unready(pod: &mut Value) {
+    pod["status"]["containerStatuses"][0]["ready"] = false.into();
+    for condition in pod["status"]["conditions"].as_array_mut().into_iter().flatten() {
+        if condition["type"] == "Ready" || condition["type"] == "ContainersReady" {
+            condition["status"] = "False".into();
+            condition["reason"] = "ContainersNotReady".into();
+            condition["message"] = "containers with unready status: [server]".into();
+        }
+    }
 }
 
 /// So many times sixteen digits, as random as those of real ids and sums, and the same each time.
@@ -153,7 +201,8 @@ fn digits(words: usize, [of, which]: [usize; 2]) -> String {
 }
 
 /// A pod with all that a kubelet and a deployment's controller say about it.
-fn template(def: &ResourceDef, variables: usize, context: &WriteContext) -> Value {
+fn template(def: &ResourceDef, workload: usize, context: &WriteContext) -> Value {
+    let chart = CHARTS[workload % CHARTS.len()];
     let written = json!({
         "apiVersion": "v1",
         "kind": "Pod",
@@ -183,7 +232,7 @@ fn template(def: &ResourceDef, variables: usize, context: &WriteContext) -> Valu
                 "uid": "5b3a1c2e-6d1f-4c39-9a51-5bd1WORKLOAD", "controller": true,
                     "blockOwnerDeletion": true}],
         },
-        "spec": spec(variables),
+        "spec": spec(variables(workload), chart),
     });
     let mut object = written;
     write::track(
@@ -194,7 +243,7 @@ fn template(def: &ResourceDef, variables: usize, context: &WriteContext) -> Valu
         &WriteContext { manager: "kube-controller-manager".into(), ..context.clone() },
     );
     let before = object.clone();
-    object["status"] = status();
+    object["status"] = status(chart);
     write::track(
         Some(&before),
         &mut object,
@@ -205,7 +254,7 @@ fn template(def: &ResourceDef, variables: usize, context: &WriteContext) -> Valu
     object
 }
 
-fn spec(variables: usize) -> Value {
+fn spec(variables: usize, chart: Chart) -> Value {
     let env = |names: &[&str]| -> Value {
         names
             .iter()
@@ -236,7 +285,7 @@ fn spec(variables: usize) -> Value {
         }
         container
     };
-    json!({
+    let mut spec = json!({
         "volumes": [
             {"name": "config", "configMap": {"name": "WORKLOAD", "defaultMode": 420}},
             {"name": "data", "emptyDir": {}},
@@ -265,7 +314,7 @@ fn spec(variables: usize) -> Value {
                 "securityContext": {"allowPrivilegeEscalation": false,
                     "capabilities": {"drop": ["ALL"]},
                     "readOnlyRootFilesystem": true, "runAsNonRoot": true}})),
-            container(json!({"name": "proxy", "image": "registry.example.com/mesh/proxy:1.21.0",
+            container(json!({"name": "proxy", "image": PROXY,
                 "args": ["proxy", "sidecar", "--domain", "NAMESPACE.svc.cluster.local"],
                 "ports": [{"name": "envoy", "containerPort": 15090, "protocol": "TCP"}],
                 "env": env(&["POD_NAME", "CA_ADDR"]),
@@ -292,10 +341,55 @@ fn spec(variables: usize) -> Value {
         "priority": 0,
         "enableServiceLinks": true,
         "preemptionPolicy": "PreemptLowerPriority",
-    })
+    });
+    let command = |path: &str| {
+        json!({"exec": {"command": ["/bin/probe", "--addr=:8080", path]}, "initialDelaySeconds": 5,
+            "timeoutSeconds": 3, "periodSeconds": 20, "successThreshold": 1, "failureThreshold": 5})
+    };
+    match chart {
+        Chart::Mesh => {}
+        Chart::Logs => {
+            spec["initContainers"] = json!([]);
+            spec["volumes"][1] = json!({"name": "logs", "hostPath": {"path": "/var/log/WORKLOAD", "type": "DirectoryOrCreate"}});
+            spec["containers"][0]["volumeMounts"][1]["name"] = "logs".into();
+            spec["containers"][0]["livenessProbe"] = command("live");
+            spec["containers"][0]["readinessProbe"] = command("ready");
+            spec["containers"][1] = container(json!({"name": "shipper", "image": SHIPPER,
+                "command": ["/fluent-bit/bin/fluent-bit", "-c", "/etc/shipper/shipper.conf"],
+                "env": env(&["NODE_NAME", "CLUSTER", "LOKI_HOST"]),
+                "resources": {"limits": {"memory": "96Mi"}, "requests": {"cpu": "20m", "memory": "64Mi"}},
+                "volumeMounts": mounts(&["logs", "kube-api-access-SUFFIX"]),
+                "lifecycle": {"preStop": {"exec": {"command": ["/bin/sh", "-c", "sleep 5"]}}}}));
+        }
+        Chart::Database => {
+            spec["volumes"][1] = json!({"name": "credentials", "secret": {"secretName": "WORKLOAD-db", "defaultMode": 256}});
+            spec["containers"][0]["volumeMounts"][1]["name"] = "credentials".into();
+            spec["containers"][0]["envFrom"] =
+                json!([{"configMapRef": {"name": "WORKLOAD-env", "optional": true}}]);
+            spec["containers"][1] = container(json!({"name": "database", "image": DATABASE,
+                "args": ["--structured-logs", "--port=5432", "project:region:WORKLOAD"],
+                "ports": [{"name": "postgres", "containerPort": 5432, "protocol": "TCP"}],
+                "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
+                "volumeMounts": mounts(&["credentials", "kube-api-access-SUFFIX"]),
+                "livenessProbe": {"tcpSocket": {"port": 5432}, "periodSeconds": 30,
+                    "timeoutSeconds": 5, "successThreshold": 1, "failureThreshold": 3}}));
+            spec["affinity"] = Value::Null;
+            spec["nodeSelector"] = json!({"pool": "general", "kubernetes.io/arch": "amd64"});
+            spec["topologySpreadConstraints"] = json!([{"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone",
+                "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {"matchLabels": {"app": "WORKLOAD"}}}]);
+        }
+    }
+    if let Some(members) = spec.as_object_mut() {
+        members.retain(|_, value| !value.is_null() && *value != json!([]));
+    }
+    spec
 }
 
-fn status() -> Value {
+const PROXY: &str = "registry.example.com/mesh/proxy:1.21.0";
+const SHIPPER: &str = "registry.example.com/logging/fluent-bit:3.1.4";
+const DATABASE: &str = "registry.example.com/data/database-proxy:2.11.0";
+
+fn status(chart: Chart) -> Value {
     let condition = |kind: &str| {
         json!({"type": kind, "status": "True", "lastProbeTime": null,
         "lastTransitionTime": "2026-11-01T08:00:00Z"})
@@ -312,7 +406,12 @@ fn status() -> Value {
             .into_iter()
             .map(condition)
             .collect();
-    json!({
+    let (name, image) = match chart {
+        Chart::Mesh => ("proxy", PROXY),
+        Chart::Logs => ("shipper", SHIPPER),
+        Chart::Database => ("database", DATABASE),
+    };
+    let mut status = json!({
         "phase": "Running",
         "conditions": conditions,
         "hostIP": "192.168.7.21",
@@ -328,10 +427,14 @@ fn status() -> Value {
                 "startedAt": "2026-11-01T08:00:01Z",
                 "finishedAt": "2026-11-01T08:00:04Z", "containerID": "containerd://CONTAINER-0"}}}],
         "containerStatuses": [container(1, "server", "registry.example.com/team/WORKLOAD:VERSION", "DIGEST"),
-            container(2, "proxy", "registry.example.com/mesh/proxy:1.21.0",
+            container(2, name, image,
                 "2bb501e6429e81f1bdfb7b1ed4a1f9b1ddc32d3a3e0e2f7a4a9f9b1b2c3d4e5f")],
         "qosClass": "Burstable",
-    })
+    });
+    if let (Chart::Logs, Some(members)) = (chart, status.as_object_mut()) {
+        members.remove("initContainerStatuses");
+    }
+    status
 }
 
 #[cfg(test)]
