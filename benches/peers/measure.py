@@ -194,16 +194,24 @@ users: [{{name: nobody, user: {{}}}}]
         self.process.wait()
 
 
+def fill(before, count):
+    """So many pods, of which there are some. Not more at a time than there is memory for what the server keeps of it."""
+    for first in range(before, count, 20_000):
+        if first > before:
+            renew()
+        load("create", first, min(first + 20_000, count))
+
+
 def scale(sizes):
     """What a sync costs, of lists that the server has sent when it had so many pods: replayed, since a server that
     encodes many objects next door makes everybody slow."""
     recorded = {count: f"{folder}/list-{count}" for count in sizes}
     for before, count in zip([0, *sizes], sizes):
-        load("create", before, count)
+        fill(before, count)
         record("list", recorded[count], count)
     if sizes[-1] > pods:
         start_over()
-        load("create", 0, pods)
+        fill(0, pods)
     let_server_settle()
     for count in sizes * (2 if quick else 9):
         with Replay(recorded[count], 0) as server:
