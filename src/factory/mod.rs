@@ -77,6 +77,9 @@ pub struct SharedInformerFactory {
     owns: bool,
 }
 
+/// For how long connections are kept at most that are of no use any more.
+const CLOSED_AFTER: Duration = Duration::from_secs(1);
+
 /// How often those who wait for one informer look at the others.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
@@ -497,12 +500,17 @@ impl Shared {
     fn shutdown(&self, limit: Duration) -> Result<()> {
         let deadline = Instant::now().checked_add(limit);
         let informers = self.registry.lock().close();
-        // Until all have ended.
-        let _interrupted = self.stop.stop_and_keep();
+        let interrupted = self.stop.stop_and_keep();
         // All are told before any is waited for.
         for informer in &informers {
             informer.begin_stop();
         }
+        // Nobody reads any more, however long handlers take; but transforms may take long, too.
+        let all_read = Instant::now() + CLOSED_AFTER;
+        for informer in &informers {
+            informer.wait_until_over(deadline.map_or(all_read, |deadline| deadline.min(all_read)));
+        }
+        drop(interrupted);
         let mut problems = Vec::new();
         let mut after = None;
         for informer in &informers {

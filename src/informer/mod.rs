@@ -339,6 +339,13 @@ impl<K: 'static> SharedInformer<K> {
         self.core().end_unstarted();
     }
 
+    /// Blocks until what feeds it has ended, whether or not handlers have. Does not wait on a thread of an engine.
+    pub(crate) fn wait_until_over(&self, deadline: Instant) {
+        if Role::current() != Role::Engine {
+            self.owner.wait_until_over(Some(deadline));
+        }
+    }
+
     /// Frees what a stopped informer last knew; says whether it has stopped.
     ///
     /// Does nothing while it runs, or has not been started.
@@ -534,7 +541,7 @@ impl Owner {
         if role == Role::Engine {
             return Vec::new();
         }
-        let ended = core.signal.wait_until(deadline, || core.state().is_over());
+        let ended = self.wait_until_over(deadline);
         let thread = self.thread.lock().take_if(|_| ended);
         if let Some(thread) = thread {
             // It has nothing left to do; a panic in it has been noted.
@@ -548,9 +555,11 @@ impl Owner {
         }
         late
     }
-}
 
-impl Owner {
+    fn wait_until_over(&self, deadline: Option<Instant>) -> bool {
+        self.core.signal.wait_until(deadline, || self.core.state().is_over())
+    }
+
     fn has_ended(&self) -> bool {
         if !self.core.state().is_over() {
             return false;

@@ -22,6 +22,9 @@ use super::{
 /// The fewest families among which to look for those that are gone.
 const FEWEST: usize = 64;
 
+/// So little may always be kept: to make another pattern for less takes more.
+const FEW: usize = 256;
+
 /// The patterns of one source.
 #[derive(Default)]
 pub(super) struct Patterns {
@@ -72,7 +75,7 @@ impl Known {
     ) -> usize {
         // A pattern of which there is little to keep is replaced sooner.
         let kept = pattern.own_size();
-        let half = (length / 2).min(kept / 4 * 3);
+        let half = (length / 2).min((kept / 4 * 3).max(FEW));
         match self.usual.map(usize::from) {
             Some(usual) => {
                 let more = usual / 4 + 64;
@@ -129,7 +132,9 @@ impl<const KNOWN: usize> Family<KNOWN> {
         }
         // In patterns of other kinds all of the search would be in vain, so they come last.
         by.allow_search(candidate.text.len());
-        while let Some(at) = self.most_alike(&to_search, candidate) {
+        while by.may_search()
+            && let Some(at) = self.most_alike(&to_search, candidate)
+        {
             if let Ok(kept) = self.compare(at, object, candidate, by, fair) {
                 return Some(kept);
             }
@@ -355,6 +360,22 @@ mod tests {
         let own = own_sizes(&kept);
         assert!((200..300).contains(&own[0]), "what it differs in from other workloads: {own:?}");
         assert!(own[1..].iter().all(|own| *own < 20), "{own:?}");
+    }
+
+    #[test]
+    fn a_workload_that_differs_little_from_another_keeps_its_first_as_the_pattern() {
+        let mut patterns = Patterns::default();
+        let _other = keep(&mut patterns, &text(1, "alike"), 1, "db");
+        let _first = keep(&mut patterns, &text(2, "alike"), 2, "web");
+        let _others: Vec<_> = (3..10)
+            .map(|name| {
+                let more = format!(r#":"","own":"{}","name":"#, name.to_string().repeat(90));
+                keep(&mut patterns, &text(name, "alike").replacen(':', &more, 1), name, "web")
+            })
+            .collect();
+        let first = patterns.random.hash_one(("n", "2"));
+        let makers = |family: &Family<2>| family.known.each_ref().map(|known| known.maker);
+        assert!(patterns.families.values().any(|family| makers(family) == [first, 0]));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use memchr::memchr_iter;
 
 /// A sample of what comes after the commas of a text: names of members, for the most part.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sketch(u128);
+pub(super) struct Sketch(u64);
 
 /// How much of each is looked at: the name, without a value.
 const LOOKED_AT: usize = 8;
@@ -16,9 +16,9 @@ impl Sketch {
         for comma in memchr_iter(b',', text) {
             let Some(begin) = text[comma + 1..].first_chunk::<LOOKED_AT>() else { break };
             let hash = u64::from_le_bytes(*begin).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            // One of four: all of them would fill it.
-            if hash >> 62 == 0 {
-                sample |= 1 << ((hash >> 55) & 127);
+            // One of eight: all of them would fill it.
+            if hash >> 61 == 0 {
+                sample |= 1 << ((hash >> 55) & 63);
             }
         }
         Self(sample)

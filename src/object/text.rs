@@ -184,6 +184,11 @@ impl Comparison {
         self.to_search = SEARCHED_MOST.min(SEARCHED_TIMES * length);
     }
 
+    /// Whether there is something left of it.
+    pub(super) fn may_search(&self) -> bool {
+        self.to_search > 0
+    }
+
     /// Lets texts be alike only if they differ in values and nothing else, which takes no search.
     pub(super) fn allow_no_search(&mut self) {
         self.to_search = 0;

@@ -157,6 +157,33 @@ fn a_shutdown_with_a_limit_names_the_handler_that_does_not_return() {
 }
 
 #[test]
+fn a_shutdown_that_waits_for_a_handler_keeps_no_connection() {
+    let server = server();
+    put(&server, "default", "a");
+    let factory = factory(&server);
+    let ((release, blocked), (entered, inside)) = (mpsc::channel(), mpsc::channel());
+    let maps = factory.informer::<ConfigMap>();
+    maps.on_event(move |_| {
+        let _ = entered.send(());
+        let _: Result<(), _> = blocked.recv();
+    })
+    .unwrap();
+    factory.informer::<Secret>().on_event(|_| ()).unwrap();
+    factory.start().unwrap();
+    inside.recv_timeout(LIMIT).unwrap();
+    wait_until("two watches", || server.watches() == 2);
+    std::thread::scope(|scope| {
+        // Dropped at the end also if the test fails, so that the shutdown ends.
+        let release = release;
+        let shutdown = scope.spawn(|| factory.shutdown());
+        wait_until("no watch", || server.watches() == 0 && server.connections() == 0);
+        assert!(!shutdown.is_finished(), "the handler has not returned");
+        drop(release);
+        shutdown.join().unwrap().unwrap();
+    });
+}
+
+#[test]
 fn a_handler_may_stop_the_factory() {
     let server = server();
     put(&server, "default", "a");
