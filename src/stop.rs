@@ -194,10 +194,6 @@ impl Inner {
     /// reference to another token may be in it.
     #[must_use]
     fn stop(&self) -> Interrupts {
-        if self.stopped.load(Ordering::Acquire) {
-            // Whoever did it may have the lock for as long as it takes to interrupt everything.
-            return Interrupts::new();
-        }
         let mut state = self.state.lock();
         self.stopped.store(true, Ordering::Release);
         self.stop_requested.notify_all();
