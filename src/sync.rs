@@ -28,7 +28,7 @@ mod checked {
         use std::io;
 
         use shuttle::thread::{Builder, Scope, ScopedJoinHandle};
-        pub(crate) use shuttle::thread::{JoinHandle, ThreadId, current, scope};
+        pub(crate) use shuttle::thread::{JoinHandle, ThreadId, current, scope, yield_now};
 
         pub(crate) fn spawn<T: Send + 'static>(
             name: &str,

@@ -4,7 +4,7 @@ pub(crate) use std::thread::JoinHandle;
 #[cfg(not(shuttle))]
 use std::thread::{Scope, ScopedJoinHandle};
 #[cfg(not(shuttle))]
-pub(crate) use std::thread::{ThreadId, current, scope};
+pub(crate) use std::thread::{ThreadId, current, scope, yield_now};
 use std::{io, thread::Builder};
 
 /// What Linux keeps of a thread's name.

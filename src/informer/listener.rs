@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    attention::Attention,
+    attention::{Attention, Recent},
     dropping::dropping,
     handler::{Event, EventHandler},
     role::Role,
@@ -32,6 +32,10 @@ const KEPT_CAPACITY: usize = 256;
 /// would be much to keep for one that is late.
 const KEEPING_UP: usize = 32;
 
+/// How many events the first of several late handlers is told before it lets the others run: they come to an object
+/// while what the first has decoded is still there.
+const TURN: u32 = 4;
+
 /// A call that takes longer than this is worth a word when many events wait.
 const SLOW: Duration = Duration::from_millis(100);
 
@@ -48,10 +52,14 @@ pub(super) struct Listener {
     event_or_close: Condvar,
     /// For whoever waits for it to have seen everything.
     signal: Arc<Signal>,
+    /// What all handlers of the informer that are late have in common.
+    recent: Arc<Recent>,
 }
 
 struct State {
     queue: VecDeque<Queued>,
+    /// The number of the event that was queued last.
+    newest: u64,
     closed: bool,
     /// It ends by itself once it has been told of what is queued.
     retired: bool,
@@ -126,9 +134,11 @@ impl Listener {
         handler: Handler,
         resync: Resync,
         signal: Arc<Signal>,
+        recent: Arc<Recent>,
     ) -> Self {
         let state = State {
             queue: VecDeque::new(),
+            newest: 0,
             closed: false,
             retired: false,
             initial_left: 0,
@@ -142,7 +152,7 @@ impl Listener {
             resync,
         };
         let event_or_close = Condvar::new();
-        Self { id, name, resource, state: Mutex::new(state), event_or_close, signal }
+        Self { id, name, resource, state: Mutex::new(state), event_or_close, signal, recent }
     }
 
     /// Starts the thread that calls the handler.
@@ -185,15 +195,20 @@ impl Listener {
 
     fn run(&self, mut handler: Handler) {
         let _acting = Role::Handler.begin();
-        while let Some((next, backlog)) = self.next() {
+        // While it is late: how much it has kept for others.
+        let mut kept = 0;
+        while let Some((next, place, backlog)) = self.next() {
             let initial = next.is_initial();
+            let is_late = backlog > 0 && matches!(next, Next::Event(_, None));
             let started = (backlog > KEPT_CAPACITY).then(Instant::now);
             let call = || match next {
                 // What is in an error is the user's, too.
                 Next::Event(event, attention) => {
-                    let _alone = attention.is_none().then(|| Attention::new(&event));
-                    let _with_others = attention;
-                    handler.on_event(event).map_err(|error| describe(&error))
+                    let alone = attention.is_none().then(|| Attention::new(&event));
+                    let result = handler.on_event(event).map_err(|error| describe(&error));
+                    drop(attention);
+                    kept += u32::from(alone.is_some_and(|alone| self.recent.keep(alone, place)));
+                    result
                 }
                 Next::Synced => {
                     handler.on_synced();
@@ -218,11 +233,25 @@ impl Listener {
                 log::debug!("handler {} took {took:?} with {backlog} events waiting", self.name);
             }
             self.told(initial, outcome);
+            if !is_late {
+                self.forget(&mut kept);
+            } else if kept >= TURN {
+                kept = 1;
+                thread::yield_now();
+            }
         }
+        self.forget(&mut kept);
         // What the handler holds goes before anybody is told that it is gone.
         self.drop_handler(handler);
         self.state.lock().end_thread();
         self.signal.changed();
+    }
+
+    /// It is late no more, and others need not find what it has kept.
+    fn forget(&self, kept: &mut u32) {
+        if mem::take(kept) > 0 {
+            self.recent.forget();
+        }
     }
 
     fn drop_handler<T>(&self, handler: T) {
@@ -230,8 +259,9 @@ impl Listener {
         dropping(what, || drop(handler));
     }
 
-    /// What comes next and how many events wait; `None` when closed. What waits then is not delivered.
-    fn next(&self) -> Option<(Next, usize)> {
+    /// What comes next, where in the order of events, and how many wait; `None` when closed. What waits then is not
+    /// delivered.
+    fn next(&self) -> Option<(Next, u64, usize)> {
         let mut state = self.state.lock();
         loop {
             if state.closed {
@@ -240,14 +270,14 @@ impl Listener {
             if !state.knows_synced && state.has_synced() {
                 state.knows_synced = true;
                 state.busy_since = Some(Instant::now());
-                return Some((Next::Synced, state.queue.len()));
+                return Some((Next::Synced, state.place(), state.queue.len()));
             }
             if let Some(Queued { event, attention, .. }) = state.queue.pop_front() {
                 if state.queue.is_empty() && state.queue.capacity() > KEPT_CAPACITY {
                     state.queue.shrink_to(KEPT_CAPACITY);
                 }
                 state.busy_since = Some(Instant::now());
-                return Some((Next::Event(event, attention), state.queue.len()));
+                return Some((Next::Event(event, attention), state.place(), state.queue.len()));
             }
             if state.retired {
                 return None;
@@ -279,8 +309,8 @@ impl Listener {
     }
 
     /// Queues an event; a resync only for those who take part. [`wake`](Self::wake) must follow.
-    pub(super) fn tell(&self, event: &Event, is_resync: bool, now: Instant) {
-        self.tell_with(event, None, is_resync, now);
+    pub(super) fn tell(&self, event: &Event, is_resync: bool, number: u64, now: Instant) {
+        self.tell_with(event, None, is_resync, number, now);
     }
 
     /// The same for an event that others are told of, too.
@@ -289,12 +319,14 @@ impl Listener {
         event: &Event,
         attention: Option<&Arc<Attention>>,
         is_resync: bool,
+        number: u64,
         now: Instant,
     ) {
         let mut state = self.state.lock();
         if state.closed || (is_resync && !state.resync.taking_part) {
             return;
         }
+        state.newest = number;
         state.initial_left += usize::from(matches!(event, Event::Added { initial: true, .. }));
         let attention = attention.filter(|_| state.queue.len() < KEEPING_UP).cloned();
         state.queue.push_back(Queued { event: event.clone(), attention, since: now });
@@ -401,6 +433,12 @@ impl Listener {
 }
 
 impl State {
+    /// The number of the event that was taken last, as far as the queue has all before the newest: resyncs may be
+    /// missing.
+    fn place(&self) -> u64 {
+        self.newest.saturating_sub(self.queue.len() as u64)
+    }
+
     fn has_synced(&self) -> bool {
         self.all_queued && self.initial_left == 0
     }
@@ -442,6 +480,7 @@ mod tests {
             "pods".into(),
             Box::new(|_: Event| ()),
             resync,
+            Arc::default(),
             Arc::default(),
         )
     }
@@ -565,6 +604,7 @@ mod tests {
             "pods".into(),
             handler,
             resync,
+            Arc::default(),
             Arc::default(),
         ));
         listener.start("test").unwrap();

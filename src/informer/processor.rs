@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    attention::Attention,
+    attention::{Attention, Recent},
     dropping::dropping,
     handler::Event,
     listener::{Handler, Listener, Resync},
@@ -35,6 +35,8 @@ pub(super) struct Processor {
     /// sees every object once. No user code runs under it.
     state: Mutex<State>,
     signal: Arc<Signal>,
+    /// Each listener has it.
+    recent: Arc<Recent>,
     /// How many keys have been applied.
     applied: AtomicU64,
 }
@@ -44,6 +46,8 @@ struct State {
     /// Removed, with a thread that may not have been joined.
     leaving: Vec<Arc<Listener>>,
     next_id: u64,
+    /// How many events there have been.
+    told: u64,
     stage: Stage,
     /// All objects from the start are in the store and queued.
     synced: bool,
@@ -73,12 +77,14 @@ impl Processor {
             listeners: Vec::new(),
             leaving: Vec::new(),
             next_id: 0,
+            told: 0,
             stage: Stage::NotStarted,
             synced: false,
             default_resync: resync,
             check_period: resync,
         };
-        Self { resource, store, state: Mutex::new(state), signal, applied: AtomicU64::new(0) }
+        let (recent, applied) = (Arc::default(), AtomicU64::new(0));
+        Self { resource, store, state: Mutex::new(state), signal, recent, applied }
     }
 
     /// Adds a listener. One that joins late is told of every object in the store first.
@@ -105,10 +111,11 @@ impl Processor {
             handler,
             resync,
             self.signal.clone(),
+            self.recent.clone(),
         ));
         if state.stage == Stage::Started {
             for object in self.store.list() {
-                listener.tell(&Event::Added { object, initial: true }, false, now);
+                listener.tell(&Event::Added { object, initial: true }, false, state.told, now);
             }
             if state.synced {
                 listener.all_queued();
@@ -148,7 +155,7 @@ impl Processor {
             for object in self.store.list() {
                 let (key, last) = (object.key().clone(), Some(object));
                 let deleted = Deleted::FinalStateUnknown { key, last };
-                listener.tell(&Event::Deleted(deleted), false, now);
+                listener.tell(&Event::Deleted(deleted), false, state.told, now);
             }
             listener.retire();
         }
@@ -198,7 +205,7 @@ impl Processor {
                     // Index functions are the user's: they run before the lock is taken.
                     let mut prepared = self.store.prepare(key.clone(), object.clone());
                     loop {
-                        let state = self.state.lock();
+                        let mut state = self.state.lock();
                         match self.store.commit(prepared) {
                             Ok(old) => {
                                 let told = state.changed(old, object, initial);
@@ -214,7 +221,7 @@ impl Processor {
                     }
                 }
                 Delta::Deleted(deleted) => {
-                    let state = self.state.lock();
+                    let mut state = self.state.lock();
                     let old = match &deleted {
                         Deleted::Known(last) => self.store.remove_with(key.as_str(), last),
                         Deleted::FinalStateUnknown { .. } => self.store.remove(key.as_str()),
@@ -295,7 +302,7 @@ impl State {
         Some(listener)
     }
 
-    fn changed(&self, old: Option<Object>, new: Object, initial: bool) -> Told {
+    fn changed(&mut self, old: Option<Object>, new: Object, initial: bool) -> Told {
         match old {
             None => self.tell(Event::Added { object: new, initial }, false),
             Some(old) => {
@@ -305,11 +312,12 @@ impl State {
         }
     }
 
-    fn tell(&self, event: Event, is_resync: bool) -> Told {
+    fn tell(&mut self, event: Event, is_resync: bool) -> Told {
+        self.told += 1;
         let now = Instant::now();
         let attention = (self.listeners.len() > 1).then(|| Arc::new(Attention::new(&event)));
         for listener in &self.listeners {
-            listener.tell_with(&event, attention.as_ref(), is_resync, now);
+            listener.tell_with(&event, attention.as_ref(), is_resync, self.told, now);
         }
         (event, attention)
     }

@@ -94,7 +94,8 @@ pub enum Decoded {
     /// was touched.
     Keep,
     /// Share a decoded body while somebody holds it, or handlers of a shared informer are being told of the object,
-    /// and no longer. A handler that has more than 32 events waiting counts only while it is called.
+    /// and no longer. Of what handlers are told that have more than 32 events waiting, only the last 256 are
+    /// kept.
     #[default]
     WhileHeld,
 }
@@ -410,9 +411,10 @@ impl<K> Object<K> {
         }
     }
 
-    /// From now on, what anybody decodes stays for others until it is [released](Self::release_decode).
-    pub(crate) fn share_decode(&self) {
-        self.core.slot.lock().share();
+    /// From now on, what anybody decodes stays for others until it is [released](Self::release_decode). Says whether
+    /// it did not before.
+    pub(crate) fn share_decode(&self) -> bool {
+        self.core.slot.lock().share()
     }
 
     pub(crate) fn release_decode(&self) {

@@ -42,17 +42,22 @@ impl Slot {
         }
     }
 
-    /// From now on a decode lasts, until it is [released](Self::release) as often as it was shared.
-    pub(super) fn share(&mut self) {
+    /// From now on a decode lasts, until it is [released](Self::release) as often as it was shared. Says whether
+    /// it did not before.
+    pub(super) fn share(&mut self) -> bool {
         match self {
-            Self::Kept(_) => {}
-            Self::Expected(by) | Self::Shared(by, _) => *by += 1,
+            Self::Kept(_) => return false,
+            Self::Expected(by) | Self::Shared(by, _) => {
+                *by += 1;
+                return false;
+            }
             Self::Empty => *self = Self::Expected(1),
             Self::Held(body) => {
                 let held = body.upgrade();
                 *self = held.map_or(Self::Expected(1), |body| Self::Shared(1, body));
             }
         }
+        true
     }
 
     /// Leaves a decode to those who hold it, if nobody else shares it. Gives it back, to be dropped where no lock is held.

@@ -9,14 +9,14 @@ use std::{
     time::Duration,
 };
 
-use kinformer::{Error, Event, InformerState, SharedInformer};
+use kinformer::{Body, Error, Event, InformerState, SharedInformer};
 use parking_lot::Mutex;
 use serde::{Deserialize, de::IgnoredAny};
 
 use crate::support::{LIMIT, Source, started, wait_until};
 
-static DECODED: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
-static LIVE: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+static DECODED: [AtomicUsize; 5] = [const { AtomicUsize::new(0) }; 5];
+static LIVE: [AtomicUsize; 5] = [const { AtomicUsize::new(0) }; 5];
 
 /// Counts itself, for one test.
 #[derive(Deserialize)]
@@ -72,6 +72,11 @@ fn decoding<const TEST: usize>(
             .unwrap();
     }
     told
+}
+
+/// How many events wait for each handler.
+fn waiting<K: Body>(informer: &SharedInformer<K>) -> Vec<usize> {
+    informer.status().handlers.iter().map(|handler| handler.pending).collect()
 }
 
 fn wait_for(told: &mpsc::Receiver<()>, count: usize) {
@@ -155,6 +160,49 @@ fn a_handler_that_is_late_keeps_few_of_the_decodes_of_others() {
     assert!((1..=40).contains(&live::<3>()), "{}", live::<3>());
     drop(go_on);
     wait_until("nothing is left", || live::<3>() == 0);
+}
+
+#[test]
+fn handlers_that_are_late_share_the_last_decodes_and_no_more_of_them() {
+    let source = Source::new();
+    let informer = informer::<4>(&source);
+    let handler = || {
+        let (go_on, gate) = mpsc::channel::<usize>();
+        let (tell, told) = mpsc::channel();
+        let (mut is_told, mut may_be_told) = (0, 0);
+        informer
+            .on_event(move |event: Event<Counted<4>>| {
+                while is_told == may_be_told {
+                    let _ = tell.send(is_told);
+                    may_be_told = gate.recv_timeout(LIMIT).unwrap_or(usize::MAX);
+                }
+                event.object().unwrap().get().unwrap();
+                is_told += 1;
+            })
+            .unwrap();
+        assert_eq!(told.recv_timeout(LIMIT), Ok(0), "it waits in its first event");
+        move |until| {
+            go_on.send(until).unwrap();
+            assert_eq!(told.recv_timeout(LIMIT), Ok(until));
+        }
+    };
+    source.put("first", "1");
+    let (first, second) = (handler(), handler());
+    for name in 0..500 {
+        source.put(&format!("m{name}"), "1");
+    }
+    wait_until("all wait", || waiting(&informer) == [500, 500]);
+    first(250);
+    assert_eq!(decoded::<4>(), 250);
+    second(250);
+    assert_eq!(decoded::<4>(), 250, "of what the first has decoded");
+    first(499);
+    assert_eq!(decoded::<4>(), 499);
+    assert!((200..=257).contains(&live::<4>()), "{}", live::<4>());
+    second(499);
+    assert_eq!(decoded::<4>(), 499);
+    drop((first, second));
+    wait_until("nothing is left", || live::<4>() == 0);
 }
 
 /// Panics when it is dropped.
