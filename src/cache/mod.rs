@@ -2,6 +2,7 @@
 //!
 //! No HTTP and no threads: everything here works alone, with any type.
 
+mod chunks;
 mod delta;
 mod delta_fifo;
 mod fingerprint;

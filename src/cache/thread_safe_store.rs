@@ -202,7 +202,11 @@ impl<T: Clone> ThreadSafeStore<T> {
     /// The same for a key that was put together and need not be looked at again to be text.
     pub(super) fn get_bytes(&self, key: &[u8]) -> Option<T> {
         let state = self.state.read();
-        state.object(state.find(key)?).cloned()
+        let slot = match self.options.touch {
+            Some(touch) => state.find_and(key, touch),
+            None => state.find(key),
+        };
+        state.object(slot?).cloned()
     }
 
     /// All objects, in no order.

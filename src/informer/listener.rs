@@ -58,8 +58,8 @@ pub(super) struct Listener {
 
 struct State {
     queue: VecDeque<Queued>,
-    /// The number of the event that was queued last.
-    newest: u64,
+    /// How many events there have been: as many as for other listeners, also if it was not told of a resync.
+    told: u64,
     closed: bool,
     /// It ends by itself once it has been told of what is queued.
     retired: bool,
@@ -86,9 +86,17 @@ enum Outcome {
 
 /// What the handler is to be told next.
 enum Next {
-    Event(Event, Option<Arc<Attention>>),
+    Event(Event, Told),
     /// That it has been told of all objects from the start.
     Synced,
+}
+
+/// How a handler is told of an event.
+enum Told {
+    /// While others are, too.
+    Together(Arc<Attention>),
+    /// Alone or late, and how far it has come.
+    Late(u64),
 }
 
 impl Next {
@@ -138,7 +146,7 @@ impl Listener {
     ) -> Self {
         let state = State {
             queue: VecDeque::new(),
-            newest: 0,
+            told: 0,
             closed: false,
             retired: false,
             initial_left: 0,
@@ -197,17 +205,19 @@ impl Listener {
         let _acting = Role::Handler.begin();
         // While it is late: how much it has kept for others.
         let mut kept = 0;
-        while let Some((next, place, backlog)) = self.next() {
+        while let Some((next, backlog)) = self.next() {
             let initial = next.is_initial();
-            let is_late = backlog > 0 && matches!(next, Next::Event(_, None));
+            let is_late = backlog > 0 && matches!(next, Next::Event(_, Told::Late(_)));
             let started = (backlog > KEPT_CAPACITY).then(Instant::now);
             let call = || match next {
                 // What is in an error is the user's, too.
-                Next::Event(event, attention) => {
-                    let alone = attention.is_none().then(|| Attention::new(&event));
+                Next::Event(event, Told::Together(_attention)) => {
+                    handler.on_event(event).map_err(|error| describe(&error))
+                }
+                Next::Event(event, Told::Late(place)) => {
+                    let attention = Attention::new(&event);
                     let result = handler.on_event(event).map_err(|error| describe(&error));
-                    drop(attention);
-                    kept += u32::from(alone.is_some_and(|alone| self.recent.keep(alone, place)));
+                    kept += u32::from(self.recent.keep(attention, place));
                     result
                 }
                 Next::Synced => {
@@ -259,9 +269,8 @@ impl Listener {
         dropping(what, || drop(handler));
     }
 
-    /// What comes next, where in the order of events, and how many wait; `None` when closed. What waits then is not
-    /// delivered.
-    fn next(&self) -> Option<(Next, u64, usize)> {
+    /// What comes next and how many events wait; `None` when closed. What waits then is not delivered.
+    fn next(&self) -> Option<(Next, usize)> {
         let mut state = self.state.lock();
         loop {
             if state.closed {
@@ -270,14 +279,15 @@ impl Listener {
             if !state.knows_synced && state.has_synced() {
                 state.knows_synced = true;
                 state.busy_since = Some(Instant::now());
-                return Some((Next::Synced, state.place(), state.queue.len()));
+                return Some((Next::Synced, state.queue.len()));
             }
             if let Some(Queued { event, attention, .. }) = state.queue.pop_front() {
                 if state.queue.is_empty() && state.queue.capacity() > KEPT_CAPACITY {
                     state.queue.shrink_to(KEPT_CAPACITY);
                 }
                 state.busy_since = Some(Instant::now());
-                return Some((Next::Event(event, attention), state.place(), state.queue.len()));
+                let told = attention.map_or_else(|| Told::Late(state.place()), Told::Together);
+                return Some((Next::Event(event, told), state.queue.len()));
             }
             if state.retired {
                 return None;
@@ -309,8 +319,8 @@ impl Listener {
     }
 
     /// Queues an event; a resync only for those who take part. [`wake`](Self::wake) must follow.
-    pub(super) fn tell(&self, event: &Event, is_resync: bool, number: u64, now: Instant) {
-        self.tell_with(event, None, is_resync, number, now);
+    pub(super) fn tell(&self, event: &Event, is_resync: bool, now: Instant) {
+        self.tell_with(event, None, is_resync, now);
     }
 
     /// The same for an event that others are told of, too.
@@ -319,14 +329,13 @@ impl Listener {
         event: &Event,
         attention: Option<&Arc<Attention>>,
         is_resync: bool,
-        number: u64,
         now: Instant,
     ) {
         let mut state = self.state.lock();
+        state.told += 1;
         if state.closed || (is_resync && !state.resync.taking_part) {
             return;
         }
-        state.newest = number;
         state.initial_left += usize::from(matches!(event, Event::Added { initial: true, .. }));
         let attention = attention.filter(|_| state.queue.len() < KEEPING_UP).cloned();
         state.queue.push_back(Queued { event: event.clone(), attention, since: now });
@@ -433,10 +442,10 @@ impl Listener {
 }
 
 impl State {
-    /// The number of the event that was taken last, as far as the queue has all before the newest: resyncs may be
-    /// missing.
+    /// How far it has come, to be compared with others: nearly, since resyncs may be missing in the queue, and those
+    /// who joined late have counted from then on.
     fn place(&self) -> u64 {
-        self.newest.saturating_sub(self.queue.len() as u64)
+        self.told - self.queue.len() as u64
     }
 
     fn has_synced(&self) -> bool {

@@ -46,8 +46,6 @@ struct State {
     /// Removed, with a thread that may not have been joined.
     leaving: Vec<Arc<Listener>>,
     next_id: u64,
-    /// How many events there have been.
-    told: u64,
     stage: Stage,
     /// All objects from the start are in the store and queued.
     synced: bool,
@@ -77,7 +75,6 @@ impl Processor {
             listeners: Vec::new(),
             leaving: Vec::new(),
             next_id: 0,
-            told: 0,
             stage: Stage::NotStarted,
             synced: false,
             default_resync: resync,
@@ -115,7 +112,7 @@ impl Processor {
         ));
         if state.stage == Stage::Started {
             for object in self.store.list() {
-                listener.tell(&Event::Added { object, initial: true }, false, state.told, now);
+                listener.tell(&Event::Added { object, initial: true }, false, now);
             }
             if state.synced {
                 listener.all_queued();
@@ -155,7 +152,7 @@ impl Processor {
             for object in self.store.list() {
                 let (key, last) = (object.key().clone(), Some(object));
                 let deleted = Deleted::FinalStateUnknown { key, last };
-                listener.tell(&Event::Deleted(deleted), false, state.told, now);
+                listener.tell(&Event::Deleted(deleted), false, now);
             }
             listener.retire();
         }
@@ -205,7 +202,7 @@ impl Processor {
                     // Index functions are the user's: they run before the lock is taken.
                     let mut prepared = self.store.prepare(key.clone(), object.clone());
                     loop {
-                        let mut state = self.state.lock();
+                        let state = self.state.lock();
                         match self.store.commit(prepared) {
                             Ok(old) => {
                                 let told = state.changed(old, object, initial);
@@ -221,7 +218,7 @@ impl Processor {
                     }
                 }
                 Delta::Deleted(deleted) => {
-                    let mut state = self.state.lock();
+                    let state = self.state.lock();
                     let old = match &deleted {
                         Deleted::Known(last) => self.store.remove_with(key.as_str(), last),
                         Deleted::FinalStateUnknown { .. } => self.store.remove(key.as_str()),
@@ -302,7 +299,7 @@ impl State {
         Some(listener)
     }
 
-    fn changed(&mut self, old: Option<Object>, new: Object, initial: bool) -> Told {
+    fn changed(&self, old: Option<Object>, new: Object, initial: bool) -> Told {
         match old {
             None => self.tell(Event::Added { object: new, initial }, false),
             Some(old) => {
@@ -312,12 +309,11 @@ impl State {
         }
     }
 
-    fn tell(&mut self, event: Event, is_resync: bool) -> Told {
-        self.told += 1;
+    fn tell(&self, event: Event, is_resync: bool) -> Told {
         let now = Instant::now();
         let attention = (self.listeners.len() > 1).then(|| Arc::new(Attention::new(&event)));
         for listener in &self.listeners {
-            listener.tell_with(&event, attention.as_ref(), is_resync, self.told, now);
+            listener.tell_with(&event, attention.as_ref(), is_resync, now);
         }
         (event, attention)
     }

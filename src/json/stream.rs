@@ -16,6 +16,10 @@ const MAX_CHUNK: usize = 256 * 1024;
 /// After how many reads in a row that bring little some of the space is given back: fewer may be chance.
 const LITTLE: u32 = 8;
 
+/// How many times as much is read after a read that filled all there was room for. At once, because a row of buffers that
+/// were outgrown is a row of holes in memory.
+const GROWTH: usize = 8;
+
 /// The largest single value, as client-go's. An API server stores nothing near it.
 const MAX_VALUE: usize = 16 * 1024 * 1024;
 
@@ -193,7 +197,7 @@ impl<R: Read> JsonStream<R> {
         self.end += read;
         // As much as there was room for: the other side is faster, and may be for long.
         if read == room {
-            self.chunk = (2 * self.chunk).min(MAX_CHUNK);
+            self.chunk = (GROWTH * self.chunk).min(MAX_CHUNK);
         }
         self.little = if read < self.chunk / 8 { self.little.saturating_add(1) } else { 0 };
         Ok(read)

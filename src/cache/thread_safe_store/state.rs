@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::BACKFILL;
 use crate::{
     cache::{
+        chunks::Chunks,
         fingerprint::{Fingerprint, Fingerprints},
         index::{Index, Indexers, Place, UnknownIndex, Values},
         key_table::KeyTable,
@@ -25,16 +26,14 @@ pub(super) struct State<T> {
     /// The slot that was filled last. Its object knows its version, and is asked when somebody wants to know.
     newest: Option<u32>,
     positions: KeyTable,
-    entries: Vec<Entry<T>>,
+    /// What is in each slot, which is little more than a pointer: of one slot it is in the processor's cache sooner
+    /// than the key, and lists want nothing else.
+    objects: Vec<Option<T>>,
     /// Of the object in the same slot.
-    details: Vec<Details>,
+    keys: Chunks<NearKey>,
+    details: Chunks<Details>,
     fingerprints: Fingerprints,
     free: Vec<u32>,
-}
-
-struct Entry<T> {
-    key: NearKey,
-    object: Option<T>,
 }
 
 #[derive(Default)]
@@ -54,8 +53,9 @@ impl<T> State<T> {
             resource_version: String::new(),
             newest: None,
             positions: KeyTable::new(),
-            entries: Vec::new(),
-            details: Vec::new(),
+            objects: Vec::new(),
+            keys: Chunks::default(),
+            details: Chunks::default(),
             fingerprints: Fingerprints::default(),
             free: Vec::new(),
         }
@@ -64,8 +64,7 @@ impl<T> State<T> {
     /// Makes room for so many objects more.
     pub(super) fn reserve(&mut self, objects: usize) {
         self.positions.reserve(objects);
-        self.entries.reserve(objects);
-        self.details.reserve(objects);
+        self.objects.reserve(objects);
     }
 
     pub(super) fn set_resource_version(&mut self, version: &str) {
@@ -106,11 +105,11 @@ impl<T> State<T> {
     #[inline]
     pub(super) fn fill(&mut self, slot: u32, key: ObjectKey, object: T) -> Option<T> {
         self.newest = Some(slot);
-        let details = &mut self.details[slot as usize];
+        let details = &mut self.details[slot];
         details.key = Some(key);
         details.indexed = self.indexers.len() as u32;
         self.fingerprints.forget(slot);
-        self.entries[slot as usize].object.replace(object)
+        self.objects[slot as usize].replace(object)
     }
 
     pub(super) fn remove(&mut self, key: &str, version: Option<fn(&T) -> &str>) -> Option<T> {
@@ -119,15 +118,16 @@ impl<T> State<T> {
             let version = self.resource_version(version).to_owned();
             self.set_resource_version(&version);
         }
-        let details = std::mem::take(&mut self.details[slot as usize]);
+        let details = std::mem::take(&mut self.details[slot]);
         for place in details.places {
             take_out(&mut self.indices, &mut self.details, place);
         }
         self.positions.remove(self.positions.hash(key), slot);
-        let object = self.entries[slot as usize].object.take();
+        let object = self.objects[slot as usize].take();
         self.free.push(slot);
-        if self.free.len() == self.entries.len() {
-            (self.entries, self.details, self.free) = (Vec::new(), Vec::new(), Vec::new());
+        if self.free.len() == self.objects.len() {
+            (self.objects, self.free) = (Vec::new(), Vec::new());
+            (self.keys, self.details) = (Chunks::default(), Chunks::default());
             self.fingerprints = Fingerprints::default();
             self.positions.shrink();
         }
@@ -135,19 +135,26 @@ impl<T> State<T> {
     }
 
     pub(super) fn find(&self, key: &[u8]) -> Option<u32> {
+        self.find_and(key, |_| {})
+    }
+
+    /// The same, and does something with what may be the object before its key is there to be compared.
+    #[inline]
+    pub(super) fn find_and(&self, key: &[u8], early: impl Fn(&T)) -> Option<u32> {
         let hash = self.positions.hash(key);
         self.positions.find(hash, |slot| {
-            let near = self.entries[slot as usize].key.is(key);
+            self.object(slot).into_iter().for_each(&early);
+            let near = self.keys[slot].is(key);
             near.unwrap_or_else(|| self.key(slot).is_some_and(|all| all.as_str().as_bytes() == key))
         })
     }
 
     pub(super) fn object(&self, slot: u32) -> Option<&T> {
-        self.entries.get(slot as usize)?.object.as_ref()
+        self.objects.get(slot as usize)?.as_ref()
     }
 
     pub(super) fn key(&self, slot: u32) -> Option<&ObjectKey> {
-        self.details.get(slot as usize)?.key.as_ref()
+        self.details.get(slot)?.key.as_ref()
     }
 
     pub(super) fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
@@ -156,11 +163,11 @@ impl<T> State<T> {
 
     /// Every slot that is in use is before it.
     pub(super) fn end(&self) -> u32 {
-        self.entries.len() as u32
+        self.objects.len() as u32
     }
 
     pub(super) fn len(&self) -> usize {
-        self.entries.len() - self.free.len()
+        self.objects.len() - self.free.len()
     }
 
     pub(super) fn index(&self, name: &str) -> Result<&Index, UnknownIndex> {
@@ -173,7 +180,7 @@ impl<T> State<T> {
     pub(super) fn fingerprint(&self, slot: u32, of: fn(&T) -> Fingerprint) -> Fingerprint {
         // An empty slot is none that is asked for its object afterwards.
         let compute = || self.object(slot).map_or(Fingerprint::NOTHING, of);
-        self.fingerprints.get(slot, self.entries.len(), compute)
+        self.fingerprints.get(slot, self.objects.len(), compute)
     }
 
     /// Objects from slot `from` on that some of the first `wanted` indexers have not seen, and where to
@@ -184,7 +191,7 @@ impl<T> State<T> {
     {
         let mut found = Vec::new();
         for slot in from..self.end() {
-            let indexed = self.details[slot as usize].indexed;
+            let indexed = self.details[slot].indexed;
             if let Some(object) = self.object(slot).filter(|_| indexed < wanted) {
                 found.push((slot, indexed, object.clone()));
                 if found.len() == BACKFILL {
@@ -201,7 +208,7 @@ impl<T> State<T> {
         if self.object(slot).is_none() {
             return;
         }
-        let details = &mut self.details[slot as usize];
+        let details = &mut self.details[slot];
         for (index, values) in values.iter().filter(|(index, _)| *index >= details.indexed) {
             let into = &mut self.indices[*index as usize];
             details.places.extend(values.iter().map(|value| into.insert(*index, value, slot)));
@@ -216,10 +223,11 @@ impl<T> State<T> {
         }
         let near = NearKey::new(key);
         let slot = if let Some(slot) = self.free.pop() {
-            self.entries[slot as usize].key = near;
+            self.keys[slot] = near;
             slot
         } else {
-            self.entries.push(Entry { key: near, object: None });
+            self.keys.push(near);
+            self.objects.push(None);
             self.details.push(Details::default());
             self.end() - 1
         };
@@ -232,7 +240,7 @@ impl<T> State<T> {
 #[inline]
 fn reindex<'a, V: Iterator<Item = (u32, &'a str)>>(
     indices: &mut [Index],
-    details: &mut [Details],
+    details: &mut Chunks<Details>,
     slot: u32,
     values: impl Fn() -> V,
 ) {
@@ -242,19 +250,19 @@ fn reindex<'a, V: Iterator<Item = (u32, &'a str)>>(
         wanted.next().is_some_and(|(index, value)| (place.index, had) == (index, value))
     };
     // As it is with most changes.
-    if details[slot as usize].places.iter().all(is_wanted) && wanted.next().is_none() {
+    if details[slot].places.iter().all(is_wanted) && wanted.next().is_none() {
         return;
     }
-    for place in std::mem::take(&mut details[slot as usize].places) {
+    for place in std::mem::take(&mut details[slot].places) {
         take_out(indices, details, place);
     }
     let places = values().map(|(index, value)| indices[index as usize].insert(index, value, slot));
-    details[slot as usize].places = places.collect();
+    details[slot].places = places.collect();
 }
 
-fn take_out(indices: &mut [Index], details: &mut [Details], place: Place) {
+fn take_out(indices: &mut [Index], details: &mut Chunks<Details>, place: Place) {
     let Some(moved) = indices[place.index as usize].remove(place) else { return };
-    let places = &mut details[moved as usize].places;
+    let places = &mut details[moved].places;
     if let Some(its_place) = places.iter_mut().find(|its| its.is_beside(place)) {
         *its_place = its_place.moved_to(place);
     }

@@ -3,6 +3,10 @@
 /// After how many reads in a row that bring little some of the room is given back: fewer may be chance.
 pub(super) const LITTLE: u32 = 8;
 
+/// How many times as much room there is after a read that filled it. One large piece of memory comes from the system and
+/// goes back there; a row of pieces, each twice the one before, leaves a row of holes.
+const GROWTH: usize = 8;
+
 /// More room while there is always more to read, and less when little comes.
 #[derive(Debug)]
 pub(super) struct Room {
@@ -26,7 +30,7 @@ impl Room {
     /// A read brought so much, and was all that fitted or not.
     pub(super) fn saw(&mut self, amount: usize, was_full: bool) {
         if was_full {
-            self.size = (2 * self.size).min(self.most);
+            self.size = (GROWTH * self.size).min(self.most);
         }
         self.little = if amount < self.size / 8 { self.little + 1 } else { 0 };
         if self.little == LITTLE {
