@@ -245,7 +245,7 @@ impl Listener {
             }
             self.told(initial, outcome);
             led = led.wrapping_add(u32::from(leads));
-            if leads && led % TURN == 0 {
+            if leads && led.is_multiple_of(TURN) {
                 thread::yield_now();
             }
         }
