@@ -126,7 +126,7 @@ def let_server_settle():
 
 # Their events cost what those of another contender do, or are nobody's question.
 ONLY_SYNC = {"kinformer compressed", "kinformer keep", "kube-rs", "client-go without managedFields",
-             "kube-rs without managedFields", "kube-rs lean"}
+             "client-go lean", "kube-rs without managedFields", "kube-rs lean"}
 
 
 # Every pod is changed for them; for the others half of the pods, which takes the server long enough.
@@ -338,7 +338,7 @@ def main(sizes):
     # Of these no figure is wanted: in every second round.
     to_be_known = [("kinformer", "compressed", "kinformer compressed"), ("kinformer", "keep", "kinformer keep"),
                    ("kinformer", "typed10", "kinformer typed 10"),
-                   ("client-go", "pruned", "client-go without managedFields"),
+                   ("client-go", "pruned", "client-go without managedFields"), ("client-go", "lean", "client-go lean"),
                    ("kube-rs", "pruned", "kube-rs without managedFields"), ("kube-rs", "lean", "kube-rs lean")]
     scale(sizes)
     replays()
@@ -391,6 +391,7 @@ def report(sizes):
         ("sync_cpu", go, lambda: median("cpu", ours) / median("cpu", go), 0.35),
         ("sync_cpu_typed", go, lambda: median("cpu", typed) / median("cpu", go), None),
         ("sync_cpu_kube", "kube-rs", lambda: median("cpu", ours) / kube("cpu"), 0.25),
+        ("sync_cpu_lean", go, lambda: median("cpu", ours) / median("cpu", "client-go lean"), None),
         ("sync_cpu_lean", "kube-rs", lambda: median("cpu", ours) / median("cpu", "kube-rs lean"), None),
         ("sync_cpu_typed", "kube-rs", lambda: median("cpu", typed) / kube("cpu"), None),
         ("sync_cpu_typed10", go, lambda: median("cpu", typed10) / median("cpu", "client-go 10"), None),
@@ -401,6 +402,7 @@ def report(sizes):
         ("rss", go, lambda: median("rss", ours) / median("rss", go), 0.25),
         ("rss_freed", go, lambda: median("rss", ours) / median("rss_freed", go), None),
         ("rss_kube", "kube-rs", lambda: median("rss", ours) / kube("rss"), 0.08),
+        ("rss_lean", go, lambda: median("rss", ours) / median("rss", "client-go lean"), None),
         ("rss_lean", "kube-rs", lambda: median("rss", ours) / median("rss", "kube-rs lean"), None),
         ("rss_pruned", go, lambda: median("rss", ours) / median("rss", go + pruned), None),
         ("rss_pruned", "kube-rs", lambda: median("rss", ours) / median("rss", "kube-rs" + pruned), None),

@@ -1,6 +1,6 @@
 //! Handlers that are told of the same objects.
 
-use std::{collections::VecDeque, mem, sync::Arc};
+use std::{collections::VecDeque, mem};
 
 use super::{dropping::dropping, handler::Event};
 use crate::{object::Object, sync::Mutex};
@@ -13,8 +13,8 @@ pub(super) struct Attention {
     is_first: bool,
 }
 
-/// What handlers that are late were told of last. They go through the same events, some a little behind the others,
-/// and what the first decodes is there for those.
+/// What handlers that are late have decoded last. They go through the same events, some a little behind the others, and
+/// what the first decodes is there for those.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     state: Mutex<Kept>,
@@ -22,9 +22,11 @@ pub(super) struct Recent {
 
 #[derive(Debug, Default)]
 struct Kept {
-    attention: VecDeque<Attention>,
-    /// How far the first has come.
+    /// How many handlers are late.
+    late: usize,
+    /// How far the first of them has come.
     front: u64,
+    decoded: VecDeque<Attention>,
 }
 
 impl Attention {
@@ -39,6 +41,11 @@ impl Attention {
             is_first |= object.share_decode();
         }
         Self { objects, is_first }
+    }
+
+    /// Whether this is what keeps a body.
+    fn keeps_a_decode(&self) -> bool {
+        self.is_first && self.objects.iter().flatten().any(Object::shares_a_decode)
     }
 }
 
@@ -59,34 +66,41 @@ impl Recent {
     /// Who is further behind is on its own until it has come up: a body would go before others come to it.
     const NEAR: u64 = 4;
 
-    /// Keeps what a handler paid attention to, unless others came to it before or are far ahead. Says whether it does,
-    /// and so whether the handler is the first of several.
-    pub(super) fn keep(self: &Arc<Self>, attention: Attention, place: u64) -> bool {
-        if !attention.is_first || !self.has_others() {
+    /// A handler is late.
+    pub(super) fn join(&self) {
+        self.state.lock().late += 1;
+    }
+
+    /// It is late no more, or is not called any more.
+    pub(super) fn leave(&self) {
+        let mut kept = self.state.lock();
+        kept.late -= 1;
+        let mut forgotten = VecDeque::new();
+        if kept.late < 2 {
+            kept.front = 0;
+            forgotten = mem::take(&mut kept.decoded);
+        }
+        drop(kept);
+        drop(forgotten);
+    }
+
+    /// Keeps what a handler, which has come so far, was the first to decode, if it is late and others are. Says whether it
+    /// does, and so whether those should have the processor for a while.
+    pub(super) fn keep(&self, attention: Attention, place: u64) -> bool {
+        if !attention.keeps_a_decode() {
             return false;
         }
         let mut kept = self.state.lock();
-        if place + Self::NEAR < kept.front {
+        if kept.late < 2 || place + Self::NEAR < kept.front {
             drop(kept);
             return false;
         }
         kept.front = kept.front.max(place);
-        kept.attention.push_back(attention);
-        let is_full = kept.attention.len() > Self::MOST;
-        let oldest = is_full.then(|| kept.attention.pop_front());
+        kept.decoded.push_back(attention);
+        let is_full = kept.decoded.len() > Self::MOST;
+        let oldest = is_full.then(|| kept.decoded.pop_front());
         drop(kept);
         drop(oldest);
         true
-    }
-
-    /// Nobody is late any more, or one who was is not.
-    pub(super) fn forget(&self) {
-        let kept = mem::take(&mut *self.state.lock());
-        drop(kept);
-    }
-
-    /// The informer has it, and each handler.
-    fn has_others(self: &Arc<Self>) -> bool {
-        Arc::strong_count(self) > 2
     }
 }

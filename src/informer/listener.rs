@@ -59,7 +59,9 @@ pub(super) struct Listener {
 struct State {
     queue: VecDeque<Queued>,
     /// How many events there have been: as many as for other listeners, also if it was not told of a resync.
-    told: u64,
+    counted: u64,
+    /// Whether it counts as late: others may find what it decodes.
+    is_late: bool,
     closed: bool,
     /// It ends by itself once it has been told of what is queued.
     retired: bool,
@@ -86,17 +88,16 @@ enum Outcome {
 
 /// What the handler is to be told next.
 enum Next {
-    Event(Event, Told),
+    Event(Event, Audience),
     /// That it has been told of all objects from the start.
     Synced,
 }
 
-/// How a handler is told of an event.
-enum Told {
-    /// While others are, too.
+/// Who else is told of an event while a handler is.
+enum Audience {
     Together(Arc<Attention>),
-    /// Alone or late, and how far it has come.
-    Late(u64),
+    /// It is the only one, or late; and how far it has come.
+    Alone(u64),
 }
 
 impl Next {
@@ -146,7 +147,8 @@ impl Listener {
     ) -> Self {
         let state = State {
             queue: VecDeque::new(),
-            told: 0,
+            counted: 0,
+            is_late: false,
             closed: false,
             retired: false,
             initial_left: 0,
@@ -203,21 +205,20 @@ impl Listener {
 
     fn run(&self, mut handler: Handler) {
         let _acting = Role::Handler.begin();
-        // While it is late: how much it has kept for others.
-        let mut kept = 0;
+        let mut led = 0_u32;
         while let Some((next, backlog)) = self.next() {
             let initial = next.is_initial();
-            let is_late = backlog > 0 && matches!(next, Next::Event(_, Told::Late(_)));
+            let mut leads = false;
             let started = (backlog > KEPT_CAPACITY).then(Instant::now);
             let call = || match next {
                 // What is in an error is the user's, too.
-                Next::Event(event, Told::Together(_attention)) => {
+                Next::Event(event, Audience::Together(_attention)) => {
                     handler.on_event(event).map_err(|error| describe(&error))
                 }
-                Next::Event(event, Told::Late(place)) => {
+                Next::Event(event, Audience::Alone(place)) => {
                     let attention = Attention::new(&event);
                     let result = handler.on_event(event).map_err(|error| describe(&error));
-                    kept += u32::from(self.recent.keep(attention, place));
+                    leads = self.recent.keep(attention, place);
                     result
                 }
                 Next::Synced => {
@@ -243,25 +244,15 @@ impl Listener {
                 log::debug!("handler {} took {took:?} with {backlog} events waiting", self.name);
             }
             self.told(initial, outcome);
-            if !is_late {
-                self.forget(&mut kept);
-            } else if kept >= TURN {
-                kept = 1;
+            led = led.wrapping_add(u32::from(leads));
+            if leads && led.is_multiple_of(TURN) {
                 thread::yield_now();
             }
         }
-        self.forget(&mut kept);
         // What the handler holds goes before anybody is told that it is gone.
         self.drop_handler(handler);
         self.state.lock().end_thread();
         self.signal.changed();
-    }
-
-    /// It is late no more, and others need not find what it has kept.
-    fn forget(&self, kept: &mut u32) {
-        if mem::take(kept) > 0 {
-            self.recent.forget();
-        }
     }
 
     fn drop_handler<T>(&self, handler: T) {
@@ -286,8 +277,9 @@ impl Listener {
                     state.queue.shrink_to(KEPT_CAPACITY);
                 }
                 state.busy_since = Some(Instant::now());
-                let told = attention.map_or_else(|| Told::Late(state.place()), Told::Together);
-                return Some((Next::Event(event, told), state.queue.len()));
+                let alone = || Audience::Alone(state.place());
+                let audience = attention.map_or_else(alone, Audience::Together);
+                return Some((Next::Event(event, audience), state.queue.len()));
             }
             if state.retired {
                 return None;
@@ -312,7 +304,11 @@ impl Listener {
             state.initial_left -= 1;
         }
         let synced = initial && state.has_synced();
+        let caught_up = state.keeps_up() && mem::take(&mut state.is_late);
         drop(state);
+        if caught_up {
+            self.recent.leave();
+        }
         if synced {
             self.signal.changed();
         }
@@ -332,13 +328,23 @@ impl Listener {
         now: Instant,
     ) {
         let mut state = self.state.lock();
-        state.told += 1;
+        state.counted += 1;
         if state.closed || (is_resync && !state.resync.taking_part) {
             return;
         }
         state.initial_left += usize::from(matches!(event, Event::Added { initial: true, .. }));
-        let attention = attention.filter(|_| state.queue.len() < KEEPING_UP).cloned();
+        let keeps_up = state.queue.len() < KEEPING_UP;
+        if !keeps_up && !mem::replace(&mut state.is_late, true) {
+            self.recent.join();
+        }
+        let attention = attention.filter(|_| keeps_up).cloned();
         state.queue.push_back(Queued { event: event.clone(), attention, since: now });
+    }
+
+    /// It has joined late, and counts like this one from now on.
+    pub(super) fn count_like(&self, other: &Self) {
+        let counted = other.state.lock().counted;
+        self.state.lock().counted = counted;
     }
 
     /// Lets it see what was queued. Costs next to nothing if it is busy.
@@ -391,6 +397,7 @@ impl Listener {
         let mut state = self.state.lock();
         state.closed = true;
         let dropped = mem::take(&mut state.queue);
+        let was_late = mem::take(&mut state.is_late);
         let handler = match &state.thread {
             Thread::Waiting(_) => Some(mem::replace(&mut state.thread, Thread::Gone)),
             _ => None,
@@ -399,6 +406,10 @@ impl Listener {
         self.event_or_close.notify_all();
         for event in dropped {
             dropping("an event", || drop(event));
+        }
+        if was_late {
+            // Also if it does not return from the call that is under way.
+            self.recent.leave();
         }
         self.drop_handler(handler);
     }
@@ -442,10 +453,16 @@ impl Listener {
 }
 
 impl State {
-    /// How far it has come, to be compared with others: nearly, since resyncs may be missing in the queue, and those
-    /// who joined late have counted from then on.
+    /// How far it has come, to be compared with others: nearly, since resyncs may be missing in the queue, and what was
+    /// there before it joined does not count.
     fn place(&self) -> u64 {
-        self.told - self.queue.len() as u64
+        self.counted.saturating_sub(self.queue.len() as u64)
+    }
+
+    /// Whether everything has been told that was queued when much was.
+    fn keeps_up(&self) -> bool {
+        self.queue.front().is_none_or(|next| next.attention.is_some())
+            && self.queue.len() < KEEPING_UP
     }
 
     fn has_synced(&self) -> bool {

@@ -114,6 +114,9 @@ impl Processor {
             for object in self.store.list() {
                 listener.tell(&Event::Added { object, initial: true }, false, now);
             }
+            if let Some(other) = state.listeners.first() {
+                listener.count_like(other);
+            }
             if state.synced {
                 listener.all_queued();
             }
@@ -148,15 +151,19 @@ impl Processor {
         let mut state = self.state.lock();
         let unstarted = state.stage == Stage::NotStarted;
         let retired = state.take_out(id);
+        let mut told = Vec::new();
         if let Some(listener) = retired.as_ref().filter(|_| !unstarted) {
             for object in self.store.list() {
                 let (key, last) = (object.key().clone(), Some(object));
-                let deleted = Deleted::FinalStateUnknown { key, last };
-                listener.tell(&Event::Deleted(deleted), false, now);
+                let deleted = Event::Deleted(Deleted::FinalStateUnknown { key, last });
+                listener.tell(&deleted, false, now);
+                told.push(deleted);
             }
             listener.retire();
         }
         drop(state);
+        // One that was closed meanwhile has kept nothing, and the last reference may be here.
+        dropping("an event", || drop(told));
         if let Some(listener) = retired.filter(|_| unstarted) {
             // It has been told of nothing, and has no thread to end.
             listener.close();

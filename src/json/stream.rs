@@ -16,8 +16,8 @@ const MAX_CHUNK: usize = 256 * 1024;
 /// After how many reads in a row that bring little some of the space is given back: fewer may be chance.
 const LITTLE: u32 = 8;
 
-/// How many times as much is read after a read that filled all there was room for. At once, because a row of buffers that
-/// were outgrown is a row of holes in memory.
+/// How many times as much is read after a read that filled all there was room for, and how much less after some that would
+/// have fitted into that. Not little by little, because a row of buffers that were outgrown is a row of holes in memory.
 const GROWTH: usize = 8;
 
 /// The largest single value, as client-go's. An API server stores nothing near it.
@@ -177,7 +177,7 @@ impl<R: Read> JsonStream<R> {
             // Neither a large object now and then nor a lot for once must hold its space for ever.
             if self.little >= LITTLE || self.buffer.len() > MAX_CHUNK {
                 self.little = 0;
-                self.chunk = (self.chunk / 2).max(CHUNK);
+                self.chunk = (self.chunk / GROWTH).max(CHUNK);
                 self.buffer.truncate(self.chunk);
                 self.buffer.shrink_to_fit();
                 self.ahead.give_back_room();
@@ -197,9 +197,12 @@ impl<R: Read> JsonStream<R> {
         self.end += read;
         // As much as there was room for: the other side is faster, and may be for long.
         if read == room {
-            self.chunk = (GROWTH * self.chunk).min(MAX_CHUNK);
+            (self.chunk, self.little) = ((GROWTH * self.chunk).min(MAX_CHUNK), 0);
+        } else if read < self.chunk / GROWTH {
+            self.little = self.little.saturating_add(1);
+        } else {
+            self.little = 0;
         }
-        self.little = if read < self.chunk / 8 { self.little.saturating_add(1) } else { 0 };
         Ok(read)
     }
 }

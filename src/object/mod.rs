@@ -94,8 +94,8 @@ pub enum Decoded {
     /// was touched.
     Keep,
     /// Share a decoded body while somebody holds it, or handlers of a shared informer are being told of the object,
-    /// and no longer. Of what handlers are told that have more than 32 events waiting, only the last 256 are
-    /// kept.
+    /// and no longer. Where several handlers have more than 32 events waiting, what they decode of the last 256
+    /// is kept for them.
     #[default]
     WhileHeld,
 }
@@ -415,6 +415,11 @@ impl<K> Object<K> {
     /// it did not before.
     pub(crate) fn share_decode(&self) -> bool {
         self.core.slot.lock().share()
+    }
+
+    /// Whether there is a decode that stays for others.
+    pub(crate) fn shares_a_decode(&self) -> bool {
+        self.core.slot.lock().is_shared()
     }
 
     pub(crate) fn release_decode(&self) {

@@ -34,6 +34,11 @@ impl Slot {
         }
     }
 
+    /// Whether a decode lasts because it is shared.
+    pub(super) fn is_shared(&self) -> bool {
+        matches!(self, Self::Shared(..))
+    }
+
     pub(super) fn fill(&mut self, body: Decode, decoded: Decoded) {
         *self = match (decoded, &self) {
             (Decoded::Keep, _) => Self::Kept(body),

@@ -15,8 +15,8 @@ use serde::{Deserialize, de::IgnoredAny};
 
 use crate::support::{LIMIT, Source, started, wait_until};
 
-static DECODED: [AtomicUsize; 5] = [const { AtomicUsize::new(0) }; 5];
-static LIVE: [AtomicUsize; 5] = [const { AtomicUsize::new(0) }; 5];
+static DECODED: [AtomicUsize; 6] = [const { AtomicUsize::new(0) }; 6];
+static LIVE: [AtomicUsize; 6] = [const { AtomicUsize::new(0) }; 6];
 
 /// Counts itself, for one test.
 #[derive(Deserialize)]
@@ -162,36 +162,46 @@ fn a_handler_that_is_late_keeps_few_of_the_decodes_of_others() {
     wait_until("nothing is left", || live::<3>() == 0);
 }
 
-#[test]
-fn handlers_that_are_late_share_the_last_decodes_and_no_more_of_them() {
-    let source = Source::new();
-    let informer = informer::<4>(&source);
-    let handler = || {
-        let (go_on, gate) = mpsc::channel::<usize>();
-        let (tell, told) = mpsc::channel();
-        let (mut is_told, mut may_be_told) = (0, 0);
-        informer
-            .on_event(move |event: Event<Counted<4>>| {
-                while is_told == may_be_told {
-                    let _ = tell.send(is_told);
-                    may_be_told = gate.recv_timeout(LIMIT).unwrap_or(usize::MAX);
-                }
-                event.object().unwrap().get().unwrap();
-                is_told += 1;
-            })
-            .unwrap();
-        assert_eq!(told.recv_timeout(LIMIT), Ok(0), "it waits in its first event");
-        move |until| {
-            go_on.send(until).unwrap();
-            assert_eq!(told.recv_timeout(LIMIT), Ok(until));
-        }
-    };
+/// Adds a handler that decodes what it is told of, as far as it is led.
+fn led<const TEST: usize>(informer: &SharedInformer<Counted<TEST>>) -> impl Fn(usize) + use<TEST> {
+    let (go_on, gate) = mpsc::channel::<usize>();
+    let (tell, told) = mpsc::channel();
+    let (mut is_told, mut may_be_told) = (0, 0);
+    informer
+        .on_event(move |event: Event<Counted<TEST>>| {
+            while is_told == may_be_told {
+                let _ = tell.send(is_told);
+                may_be_told = gate.recv_timeout(LIMIT).unwrap_or(usize::MAX);
+            }
+            event.object().unwrap().get().unwrap();
+            is_told += 1;
+        })
+        .unwrap();
+    assert_eq!(told.recv_timeout(LIMIT), Ok(0), "it waits in its first event");
+    move |until| {
+        go_on.send(until).unwrap();
+        assert_eq!(told.recv_timeout(LIMIT), Ok(until));
+    }
+}
+
+/// An informer with two handlers that are both late.
+fn with_two_late<const TEST: usize>(
+    source: &Source,
+) -> (SharedInformer<Counted<TEST>>, [impl Fn(usize) + use<TEST>; 2]) {
+    let informer = informer::<TEST>(source);
     source.put("first", "1");
-    let (first, second) = (handler(), handler());
+    let handlers = [led(&informer), led(&informer)];
     for name in 0..500 {
         source.put(&format!("m{name}"), "1");
     }
     wait_until("all wait", || waiting(&informer) == [500, 500]);
+    (informer, handlers)
+}
+
+#[test]
+fn handlers_that_are_late_share_the_last_decodes_and_no_more_of_them() {
+    let source = Source::new();
+    let (_informer, [first, second]) = with_two_late::<4>(&source);
     first(250);
     assert_eq!(decoded::<4>(), 250);
     second(250);
@@ -203,6 +213,19 @@ fn handlers_that_are_late_share_the_last_decodes_and_no_more_of_them() {
     assert_eq!(decoded::<4>(), 499);
     drop((first, second));
     wait_until("nothing is left", || live::<4>() == 0);
+}
+
+#[test]
+fn handlers_that_are_late_keep_nothing_after_a_stop_even_if_they_do_not_return() {
+    let source = Source::new();
+    let (informer, [first, second]) = with_two_late::<5>(&source);
+    first(250);
+    assert!(live::<5>() >= 200, "{}", live::<5>());
+    let late = informer.shutdown_timeout(Duration::from_millis(10)).unwrap_err();
+    assert!(matches!(late, Error::Wait(_)), "{late}");
+    assert!(live::<5>() <= 1, "that of the call that the second is in: {}", live::<5>());
+    drop((first, second));
+    informer.shutdown_timeout(LIMIT).unwrap();
 }
 
 /// Panics when it is dropped.

@@ -15,6 +15,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -39,13 +40,16 @@ func main() {
 	case "pruned":
 		pruned := informers.WithTransform(withoutManagedFields)
 		follow(informers.NewSharedInformerFactoryWithOptions(client, 0, pruned), 1)
+	case "lean":
+		lean := informers.WithTransform(onNode)
+		follow(informers.NewSharedInformerFactoryWithOptions(client, 0, lean), 1)
 	case "handlers10":
 		follow(informers.NewSharedInformerFactory(client, 0), 10)
 	case "first":
 		namespace := informers.WithNamespace(os.Args[2])
 		first(informers.NewSharedInformerFactoryWithOptions(client, 0, namespace))
 	default:
-		panic("sync, pruned, handlers10 or first NAMESPACE")
+		panic("sync, pruned, lean, handlers10 or first NAMESPACE")
 	}
 }
 
@@ -87,6 +91,24 @@ func withoutManagedFields(object any) (any, error) {
 		accessor.SetManagedFields(nil)
 	}
 	return object, nil
+}
+
+// What the handler wants to know of a pod, and what the informer does.
+func onNode(object any) (any, error) {
+	pod, ok := object.(*v1.Pod)
+	if !ok {
+		return object, nil
+	}
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            pod.Name,
+			Namespace:       pod.Namespace,
+			UID:             pod.UID,
+			ResourceVersion: pod.ResourceVersion,
+			Labels:          pod.Labels,
+		},
+		Spec: v1.PodSpec{NodeName: pod.Spec.NodeName},
+	}, nil
 }
 
 func look(object any) {

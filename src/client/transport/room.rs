@@ -3,8 +3,9 @@
 /// After how many reads in a row that bring little some of the room is given back: fewer may be chance.
 pub(super) const LITTLE: u32 = 8;
 
-/// How many times as much room there is after a read that filled it. One large piece of memory comes from the system and
-/// goes back there; a row of pieces, each twice the one before, leaves a row of holes.
+/// How many times as much room there is after a read that filled it, and how much less after some that would have fitted
+/// into that. One large piece of memory comes from the system and goes back there; a row of pieces, each twice the one
+/// before, leaves a row of holes.
 const GROWTH: usize = 8;
 
 /// More room while there is always more to read, and less when little comes.
@@ -30,11 +31,12 @@ impl Room {
     /// A read brought so much, and was all that fitted or not.
     pub(super) fn saw(&mut self, amount: usize, was_full: bool) {
         if was_full {
-            self.size = (GROWTH * self.size).min(self.most);
+            (self.size, self.little) = ((GROWTH * self.size).min(self.most), 0);
+            return;
         }
-        self.little = if amount < self.size / 8 { self.little + 1 } else { 0 };
+        self.little = if amount < self.size / GROWTH { self.little + 1 } else { 0 };
         if self.little == LITTLE {
-            self.size = (self.size / 2).max(self.least);
+            self.size = (self.size / GROWTH).max(self.least);
             self.little = 0;
         }
     }

@@ -1,6 +1,6 @@
 //! Fills the server that KUBECONFIG names, and changes what is there.
 //!
-//!     load create FROM TO     pods of 11 KB, as the embedded server makes them, by two field managers
+//!     load create FROM TO     pods of 12 KB, as the embedded server makes them, by two field managers
 //!     load touch FROM TO N    gives each of them an annotation with value N
 //!     load map NAMESPACE      one ConfigMap
 
