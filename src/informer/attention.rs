@@ -43,9 +43,9 @@ impl Attention {
         Self { objects, is_first }
     }
 
-    /// Whether this is what keeps a body.
-    fn keeps_a_decode(&self) -> bool {
-        self.is_first && self.objects.iter().flatten().any(Object::shares_a_decode)
+    /// Whether there is a body that goes with this.
+    fn has_a_decode(&self) -> bool {
+        self.objects.iter().flatten().any(Object::shares_a_decode)
     }
 }
 
@@ -66,6 +66,10 @@ impl Recent {
     /// Who is further behind is on its own until it has come up: a body would go before others come to it.
     const NEAR: u64 = 4;
 
+    /// How many events the first is told before it lets the others run: they come to an object while what the first has
+    /// decoded is still there.
+    const TURN: u64 = 4;
+
     /// A handler is late.
     pub(super) fn join(&self) {
         self.state.lock().late += 1;
@@ -84,14 +88,15 @@ impl Recent {
         drop(forgotten);
     }
 
-    /// Keeps what a handler, which has come so far, was the first to decode, if it is late and others are. Says whether it
-    /// does, and so whether those should have the processor for a while.
+    /// Keeps what a handler, which has come so far, was the first to decode, if it is late and others are. Says whether
+    /// those should have the processor for a while.
     pub(super) fn keep(&self, attention: Attention, place: u64) -> bool {
-        if !attention.keeps_a_decode() {
+        if !attention.is_first {
             return false;
         }
         let mut kept = self.state.lock();
-        if kept.late < 2 || place + Self::NEAR < kept.front {
+        let is_behind = place + Self::NEAR < kept.front;
+        if kept.late < 2 || is_behind || !attention.has_a_decode() {
             drop(kept);
             return false;
         }
@@ -101,6 +106,6 @@ impl Recent {
         let oldest = is_full.then(|| kept.decoded.pop_front());
         drop(kept);
         drop(oldest);
-        true
+        place.is_multiple_of(Self::TURN)
     }
 }

@@ -32,10 +32,6 @@ const KEPT_CAPACITY: usize = 256;
 /// would be much to keep for one that is late.
 const KEEPING_UP: usize = 32;
 
-/// How many events the first of several late handlers is told before it lets the others run: they come to an object
-/// while what the first has decoded is still there.
-const TURN: u32 = 4;
-
 /// A call that takes longer than this is worth a word when many events wait.
 const SLOW: Duration = Duration::from_millis(100);
 
@@ -205,10 +201,9 @@ impl Listener {
 
     fn run(&self, mut handler: Handler) {
         let _acting = Role::Handler.begin();
-        let mut led = 0_u32;
         while let Some((next, backlog)) = self.next() {
             let initial = next.is_initial();
-            let mut leads = false;
+            let mut gives_way = false;
             let started = (backlog > KEPT_CAPACITY).then(Instant::now);
             let call = || match next {
                 // What is in an error is the user's, too.
@@ -218,7 +213,7 @@ impl Listener {
                 Next::Event(event, Audience::Alone(place)) => {
                     let attention = Attention::new(&event);
                     let result = handler.on_event(event).map_err(|error| describe(&error));
-                    leads = self.recent.keep(attention, place);
+                    gives_way = self.recent.keep(attention, place);
                     result
                 }
                 Next::Synced => {
@@ -244,8 +239,7 @@ impl Listener {
                 log::debug!("handler {} took {took:?} with {backlog} events waiting", self.name);
             }
             self.told(initial, outcome);
-            led = led.wrapping_add(u32::from(leads));
-            if leads && led.is_multiple_of(TURN) {
+            if gives_way {
                 thread::yield_now();
             }
         }
@@ -304,7 +298,7 @@ impl Listener {
             state.initial_left -= 1;
         }
         let synced = initial && state.has_synced();
-        let caught_up = state.keeps_up() && mem::take(&mut state.is_late);
+        let caught_up = state.has_caught_up() && mem::take(&mut state.is_late);
         drop(state);
         if caught_up {
             self.recent.leave();
@@ -460,7 +454,7 @@ impl State {
     }
 
     /// Whether everything has been told that was queued when much was.
-    fn keeps_up(&self) -> bool {
+    fn has_caught_up(&self) -> bool {
         self.queue.front().is_none_or(|next| next.attention.is_some())
             && self.queue.len() < KEEPING_UP
     }
